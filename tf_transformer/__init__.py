@@ -1,0 +1,95 @@
+"""The Transformer of "Attention Is All You Need" for machine translation, on TensorFlow and Keras 3."""
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from tf_transformer.config import PRESETS as PRESETS
+    from tf_transformer.layers import Decoder as Decoder
+    from tf_transformer.layers import DecoderLayer as DecoderLayer
+    from tf_transformer.layers import Encoder as Encoder
+    from tf_transformer.layers import EncoderLayer as EncoderLayer
+    from tf_transformer.layers import FeedForward as FeedForward
+    from tf_transformer.layers import MultiHeadAttention as MultiHeadAttention
+    from tf_transformer.layers import causal_mask as causal_mask
+    from tf_transformer.layers import padding_mask as padding_mask
+    from tf_transformer.layers import positional_encoding as positional_encoding
+    from tf_transformer.layers import scaled_dot_product_attention as scaled_dot_product_attention
+    from tf_transformer.model import Transformer as Transformer
+    from tf_transformer.run_directory import load as load
+    from tf_transformer.training import NoamSchedule as NoamSchedule
+    from tf_transformer.translator import Translator as Translator
+
+_HOME = {
+    "config": ("PRESETS",),
+    "layers": (
+        "Decoder",
+        "DecoderLayer",
+        "Encoder",
+        "EncoderLayer",
+        "FeedForward",
+        "MultiHeadAttention",
+        "causal_mask",
+        "padding_mask",
+        "positional_encoding",
+        "scaled_dot_product_attention",
+    ),
+    "model": ("Transformer",),
+    "run_directory": ("load",),
+    "training": ("NoamSchedule",),
+    "translator": ("Translator",),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [*sorted(_MODULE_OF), "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: TensorFlow takes seconds, and `tf-transformer --help` needs none."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _RegisterWithKeras:
+    """Registers our classes with Keras as soon as Keras is imported, so that `load_model` finds them.
+
+    Keras looks for the classes of a `.keras` file among those registered and imports no foreign module; our own
+    modules wait until they are used. This import hook acts once, on `import keras`.
+    """
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != "keras":
+            return None
+        sys.meta_path.remove(cls)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def run_and_register(module: Any) -> None:
+                run(module)
+                _register()
+
+            spec.loader.exec_module = run_and_register  # type: ignore[method-assign]
+        return spec
+
+
+def _register() -> None:
+    importlib.import_module("tf_transformer.model")
+    importlib.import_module("tf_transformer.training")
+
+
+if "keras" in sys.modules:
+    _register()
+else:
+    import importlib.util
+
+    sys.meta_path.insert(0, _RegisterWithKeras)

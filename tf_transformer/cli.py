@@ -1,0 +1,246 @@
+"""The command `tf-transformer`: parse, call, print."""
+
+import argparse
+import dataclasses
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tf_transformer import __version__, config
+from tf_transformer.errors import InputError
+from tf_transformer.quiet import import_tensorflow
+
+if TYPE_CHECKING:
+    from tf_transformer.translator import TranslateBatch
+
+DATA_HELP = "a folder of SPLIT.LANG[.gz] files, a .tsv[.gz] of source TAB target, tfds:NAME[/CONFIG], toy or copy"
+MODEL_HELP = "a run directory or an exported SavedModel"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command and return its exit code: 0, or 2 for input that the user can mend."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("absl").setLevel(logging.ERROR)
+    try:
+        options.run(options)
+    except InputError as error:
+        print(f"tf-transformer: error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader has gone, as `head` does. Python would complain once more when it flushes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _train(options: argparse.Namespace) -> None:
+    resolved = _resolve(options)
+    import_tensorflow()
+    from tf_transformer.training.fit import train
+
+    run = train(resolved, options.run_dir, overwrite=options.overwrite)
+    print(f"trained: {run.path}")
+
+
+def _resolve(options: argparse.Namespace) -> config.Config:
+    """Lay preset, TOML file, settings and named options over each other."""
+    file = config.read_toml(options.config) if options.config else {}
+    resolved = config.preset(options.preset or file.pop("preset", "tiny"))
+    file.pop("preset", None)
+    resolved = config.override(resolved, file)
+    for setting in options.set:
+        resolved = config.override(resolved, config.parse_setting(setting))
+    for section, key, value in (
+        ("data", "corpus", options.data),
+        ("data", "source", options.source),
+        ("data", "target", options.target),
+        ("training", "max_steps", options.max_steps),
+        ("training", "seed", options.seed),
+        ("tokenizer", "file", options.tokenizer),
+    ):
+        if value is not None:
+            resolved = config.override(resolved, {section: {key: value}})
+    return resolved
+
+
+def _translate(options: argparse.Namespace) -> None:
+    translate, _ = _open_model(options.model)
+    from tf_transformer.translator import translate_lines
+
+    translations = translate_lines(translate, _decoded(sys.stdin.buffer), batch_size=options.batch_size)
+    for translation in _counted(translations):
+        sys.stdout.buffer.write(translation.encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    translate, description = _open_model(options.model)
+    from tf_transformer.data import read
+    from tf_transformer.evaluation import score
+    from tf_transformer.translator import translate_lines
+
+    trained = config.override(config.Config(), description["config"]).data
+    given = {"corpus": options.data, "source": options.source, "target": options.target}
+    data = dataclasses.replace(trained, **{name: value for name, value in given.items() if value is not None})
+    pairs = read(data, options.split)
+    start = time.perf_counter()
+    lines = translate_lines(translate, pairs.sources, batch_size=options.batch_size)
+    translations = list(_counted(lines, total=len(pairs.sources)))
+    seconds = time.perf_counter() - start
+    scores = score(translations, pairs.targets, options.tokenize)
+    if options.output:
+        beside = Path(f"{options.output}.{os.getpid()}")
+        beside.write_text("".join(f"{translation}\n" for translation in translations), "utf-8")
+        beside.rename(options.output)
+    if options.json:
+        print(json.dumps(dataclasses.asdict(scores) | {"seconds": round(seconds, 2)}))
+        return
+    exact = sum(map(str.__eq__, translations, pairs.targets))
+    print(f"BLEU  {scores.bleu:.2f}  {scores.signature}")
+    print(f"chrF2 {scores.chrf:.2f}  {scores.chrf_signature}")
+    print(f"{scores.sentences} sentences in {seconds:.1f} s, {exact} exactly as the reference")
+
+
+def _export(options: argparse.Namespace) -> None:
+    if Path(options.output).exists():
+        raise InputError(f"{options.output} exists: give another --output, such as the next version, or remove it")
+    import_tensorflow()
+    from tf_transformer.export import export
+
+    print(f"exported: {export(options.run_dir, options.output)}")
+
+
+def _info(options: argparse.Namespace) -> None:
+    import_tensorflow()
+    from tf_transformer import checkpoints
+    from tf_transformer.export import describe, is_export
+    from tf_transformer.run_directory import RunDirectory
+
+    path = Path(options.path)
+    if is_export(path):
+        description = describe(path)
+    else:
+        run = RunDirectory(path)
+        description = dict(run.description)
+        if checkpoints.all_of(run.checkpoints):
+            description["checkpoint"] = checkpoints.state_of(run.best_checkpoint())
+    print(json.dumps(description, indent=1))
+
+
+def _open_model(path: str) -> "tuple[TranslateBatch, dict[str, Any]]":
+    """Return what translates a batch, and the description of the model."""
+    if not Path(path).is_dir():
+        raise InputError(f"--model {path}: there is no such folder")
+    import_tensorflow()
+    from tf_transformer.export import ExportedTranslator, is_export
+    from tf_transformer.run_directory import RunDirectory
+    from tf_transformer.translator import Translator
+
+    if is_export(path):
+        exported = ExportedTranslator(path)
+        return exported.translate_strings, exported.description
+    return Translator.load(path).translate_strings, RunDirectory(path).description
+
+
+def _decoded(lines: Iterable[bytes]) -> Iterator[str]:
+    """Decode lines as UTF-8; only a line feed, with or without a carriage return, ends a line."""
+    for number, line in enumerate(lines, 1):
+        try:
+            yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError:
+            raise InputError(f"standard input, line {number}: not UTF-8; the lines before it are translated") from None
+
+
+def _counted(lines: Iterable[str], total: int | None = None) -> Iterator[str]:
+    """Pass lines on, counting them on standard error where that is a terminal."""
+    shown = sys.stderr.isatty()
+    number = 0
+    for number, line in enumerate(lines, 1):
+        yield line
+        if shown and number % 16 == 0:
+            print(f"\r{number}{f' of {total}' if total else ''} sentences", end="", file=sys.stderr, flush=True)
+    if shown:
+        print(f"\r{number} sentences{' ' * 20}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tf-transformer",
+        description="Train a Transformer on parallel text, translate with it, and export it.",
+    )
+    parser.add_argument("--version", action="version", version=f"tf-transformer {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def command(name: str, run: Any, description: str, epilog: str | None = None) -> argparse.ArgumentParser:
+        sub = commands.add_parser(
+            name,
+            help=description,
+            description=description,
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        sub.set_defaults(run=run)
+        return sub
+
+    presets = ", ".join(config.PRESETS)
+    train = command(
+        "train",
+        _train,
+        "Train a translator, or go on with a run that was started by the same command.",
+        "settings for --set and for the TOML file, with the defaults that a preset changes:\n" + config.settings_help(),
+    )
+    train.add_argument("--run-dir", required=True, metavar="DIR", help="where the run is written, or goes on")
+    train.add_argument("--data", metavar="DATA", help=f"{DATA_HELP}; required, here or in the TOML file")
+    train.add_argument("--source", metavar="LANG", help="source language, as in the file names")
+    train.add_argument("--target", metavar="LANG", help="target language, as in the file names")
+    train.add_argument("--preset", metavar="NAME", help=f"model and training values: {presets} (default: tiny)")
+    train.add_argument("--config", metavar="FILE", help="TOML file laid over the preset")
+    train.add_argument(
+        "--set", metavar="SECTION.KEY=VALUE", action="append", default=[], help="a setting; may be repeated"
+    )
+    train.add_argument("--max-steps", type=int, metavar="N", help="optimizer updates in all (default: the preset's)")
+    train.add_argument("--seed", type=int, metavar="N", help="of weights, dropout and data order (default: 0)")
+    train.add_argument("--tokenizer", metavar="FILE", help="an existing SentencePiece model instead of a new one")
+    train.add_argument("--overwrite", action="store_true", help="start anew where a run exists (default: go on)")
+
+    translate = command("translate", _translate, "Translate standard input, line by line, to standard output.")
+    evaluate = command("evaluate", _evaluate, "Translate a test set and score it by sacreBLEU: BLEU and chrF.")
+    for sub in (translate, evaluate):
+        sub.add_argument("--model", required=True, metavar="DIR", help=MODEL_HELP)
+        sub.add_argument(
+            "--batch-size", type=_positive, default=64, metavar="N", help="sentences (default: %(default)s)"
+        )
+    evaluate.add_argument("--data", metavar="DATA", help=f"{DATA_HELP} (default: what the model was trained on)")
+    evaluate.add_argument("--split", default="test", metavar="NAME", help="of the data (default: %(default)s)")
+    evaluate.add_argument("--source", metavar="LANG", help="source language (default: the model's)")
+    evaluate.add_argument("--target", metavar="LANG", help="target language (default: the model's)")
+    evaluate.add_argument(
+        "--tokenize",
+        default="13a",
+        metavar="NAME",
+        help="sacreBLEU's tokenizer; none for tokenised text (default: 13a)",
+    )
+    evaluate.add_argument("--output", metavar="FILE", help="keep the translations here")
+    evaluate.add_argument("--json", action="store_true", help="print one JSON object")
+
+    export = command("export", _export, "Write a run as a SavedModel that takes and gives strings.")
+    export.add_argument("--run-dir", required=True, metavar="DIR", help="a trained run")
+    export.add_argument("--output", required=True, metavar="DIR", help="a new folder, such as saved_models/NAME/1")
+
+    info = command("info", _info, "Print what a run or an export is made of, as JSON.")
+    info.add_argument("path", metavar="DIR", help=MODEL_HELP)
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
+    return number

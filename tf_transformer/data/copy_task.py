@@ -1,0 +1,26 @@
+"""The Annotated Transformer's first example: copy a random sequence, here written as text, a word a symbol."""
+
+import random
+
+from tf_transformer.errors import unknown
+
+SYMBOLS = "abcdefghijk"
+"""11 symbols"""
+LENGTH = 10
+SIZES = {"train": 20_000, "val": 500, "test": 1_000}
+
+
+def pairs(split: str, seed: int = 0) -> list[tuple[str, str]]:
+    """Return the pairs of a split; no sequence is in two splits or twice in one."""
+    if split not in SIZES:
+        raise unknown("split", split, SIZES)
+    draw = random.Random(seed)
+    sequences: dict[str, None] = {}
+    while len(sequences) < sum(SIZES.values()):
+        sequences[" ".join(draw.choice(SYMBOLS) for _ in range(LENGTH))] = None
+    start = 0
+    for name, size in SIZES.items():
+        if name == split:
+            break
+        start += size
+    return [(sequence, sequence) for sequence in list(sequences)[start : start + SIZES[split]]]

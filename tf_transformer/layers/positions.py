@@ -1,0 +1,132 @@
+"""Embeddings with positions (paper 3.4 and 3.5)."""
+
+import math
+from typing import Any
+
+import keras
+from keras import ops
+
+
+def positional_encoding(length: Any, depth: int, start: Any = 0) -> Any:
+    """Sinusoidal positions (paper 3.5): sine at even, cosine at odd places of the last axis.
+
+    Args:
+        length: number of positions, T; may be a scalar tensor.
+        depth: width of the model, D; even.
+        start: the first position; may be a scalar tensor.
+
+    Returns:
+        [T, D], float32.
+
+    Raises:
+        ValueError: an odd depth.
+    """
+    if depth % 2:
+        raise ValueError(f"depth must be even: it holds pairs of sine and cosine. Received: {depth=}")
+    positions = ops.cast(ops.arange(length) + start, "float32")
+    rates = ops.exp(ops.arange(0, depth, 2, dtype="float32") * (-math.log(10_000) / depth))
+    angles = ops.expand_dims(positions, 1) * rates
+    return ops.reshape(ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1), (-1, depth))
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class TokenEmbedding(keras.layers.Layer):
+    """A vector for every token; the same weights may give the logits (paper 3.4).
+
+    ids [B, T] -> [B, T, D], already multiplied by sqrt(D). Initially N(0, D^-0.5), so of unit variance then.
+    """
+
+    def __init__(self, vocab_size: int, d_model: int, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.vocab_size = vocab_size
+        self.d_model = d_model
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Create the table [V, D]."""
+        self.table = self.add_weight(
+            name="table",
+            shape=(self.vocab_size, self.d_model),
+            initializer=keras.initializers.RandomNormal(stddev=self.d_model**-0.5),
+        )
+
+    def call(self, ids: Any) -> Any:
+        """Embed ids [B, T] -> [B, T, D]."""
+        return ops.take(self.table, ids, axis=0) * math.sqrt(self.d_model)
+
+    def logits(self, x: Any) -> Any:
+        """Project x [..., D] on the table: [..., V]."""
+        leading = ops.shape(x)[:-1]
+        # Outside `__call__` Keras does not cast the table to the type of the activations.
+        table = ops.cast(self.table, self.compute_dtype)
+        y = ops.matmul(ops.reshape(x, (-1, self.d_model)), ops.transpose(table))
+        return ops.reshape(y, (*leading, self.vocab_size))
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return [B, T, D]."""
+        return (*input_shape, self.d_model)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return super().get_config() | {"vocab_size": self.vocab_size, "d_model": self.d_model}
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class PositionalEmbedding(keras.layers.Layer):
+    """Tokens plus positions, then dropout (paper 3.4, 3.5 and 5.4). ids [B, T] -> [B, T, D].
+
+    Args:
+        vocab_size: number of tokens, V.
+        d_model: width of the model, D.
+        dropout_rate: on the sum.
+        positions: "sinusoidal", or "learned" (paper table 3, row E).
+        max_positions: size of the learned table; a longer input is an error. Unused with sinusoidal positions.
+        tokens: a `TokenEmbedding` to share; a new one by default.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        *,
+        dropout_rate: float = 0.1,
+        positions: str = "sinusoidal",
+        max_positions: int = 1024,
+        tokens: TokenEmbedding | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        if positions not in ("sinusoidal", "learned"):
+            raise ValueError(f'positions must be "sinusoidal" or "learned". Received: {positions=}')
+        self.positions = positions
+        self.max_positions = max_positions
+        self.d_model = d_model
+        self.tokens = tokens or TokenEmbedding(vocab_size, d_model, name="tokens", dtype=self.dtype_policy)
+        self.dropout = keras.layers.Dropout(dropout_rate, name="dropout", dtype=self.dtype_policy)
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Create the tables."""
+        if not self.tokens.built:
+            self.tokens.build(input_shape)
+        if self.positions == "learned":
+            self.table = self.add_weight(
+                name="positions", shape=(self.max_positions, self.d_model), initializer="random_normal"
+            )
+
+    def call(self, ids: Any, start: Any = 0, training: bool | None = None) -> Any:
+        """Embed ids [B, T], whose first one stands at position `start`, -> [B, T, D]."""
+        length = ops.shape(ids)[1]
+        if self.positions == "sinusoidal":
+            positions = positional_encoding(length, self.d_model, start)
+        else:
+            if isinstance(length, int) and isinstance(start, int) and start + length > self.max_positions:
+                raise ValueError(
+                    f"the input is longer than the table of learned positions. Received: {start + length} tokens, "
+                    f"max_positions={self.max_positions}"
+                )
+            positions = ops.take(self.table, ops.arange(length) + start, axis=0)
+        x = self.tokens(ids)
+        return self.dropout(x + ops.cast(positions, x.dtype), training=training)
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return [B, T, D]."""
+        return (*input_shape, self.d_model)

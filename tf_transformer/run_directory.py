@@ -1,0 +1,157 @@
+"""A run directory: `config.json`, the tokenizers, `checkpoints/` and `history.csv`."""
+
+import dataclasses
+import importlib.metadata
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+
+from tf_transformer import __version__, checkpoints
+from tf_transformer.config import Config, override
+from tf_transformer.errors import InputError
+from tf_transformer.model import Transformer
+from tf_transformer.tokenizers import Tokenizer
+
+FORMAT_VERSION = 1
+PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
+
+
+class RunDirectory:
+    """An existing run directory.
+
+    Raises:
+        InputError: `path` is not a run directory, or one of a newer format.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        try:
+            self.description: dict[str, Any] = json.loads((self.path / "config.json").read_text("utf-8"))
+            version = self.description["format_version"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(f"{self.path} is not a run directory: it has no config.json of ours") from None
+        if version != FORMAT_VERSION:
+            raise InputError(
+                f"{self.path} has format version {version}; this version of tf-transformer reads {FORMAT_VERSION}"
+            )
+        self.config = override(Config(), self.description["config"])
+
+    @classmethod
+    def create(
+        cls, path: str | Path, config: Config, tokenizers: tuple[Tokenizer, Tokenizer], data: dict[str, Any]
+    ) -> "RunDirectory":
+        """Write a new run directory beside its place, then rename it.
+
+        Args:
+            path: of the new directory.
+            config: resolved.
+            tokenizers: source and target; one file when they are the same object.
+            data: what to remember of the data; JSON.
+        """
+        path = Path(path)
+        beside = path.parent / f".{path.name}.{os.getpid()}"
+        beside.mkdir(parents=True)
+        try:
+            for name, tokenizer in _tokenizer_files(*tokenizers).items():
+                (beside / name).write_bytes(tokenizer.model)
+            cls._write(beside, config, data)
+            beside.rename(path)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        return cls(path)
+
+    @staticmethod
+    def _write(folder: Path, config: Config, data: dict[str, Any]) -> None:
+        description = {
+            "format_version": FORMAT_VERSION,
+            "packages": {"tf-transformer": __version__} | {p: importlib.metadata.version(p) for p in PACKAGES},
+            "data": data,
+            "config": config.as_dict(),
+        }
+        beside = folder / f".config.json.{os.getpid()}"
+        beside.write_text(json.dumps(description, indent=1) + "\n", "utf-8")
+        beside.rename(folder / "config.json")
+
+    def replace_config(self, config: Config) -> "RunDirectory":
+        """Write another config and return the directory with it."""
+        self._write(self.path, config, self.description["data"])
+        return RunDirectory(self.path)
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the checkpoints."""
+        return self.path / "checkpoints"
+
+    @property
+    def history(self) -> Path:
+        """The file with the metrics of every epoch."""
+        return self.path / "history.csv"
+
+    def best_checkpoint(self) -> Path:
+        """Return the checkpoint of least validation loss, or the last one where none was validated."""
+        known = checkpoints.all_of(self.checkpoints)
+        if not known:
+            raise InputError(f"{self.path} has no checkpoint yet: train it first")
+        return best(known) or known[-1]
+
+    def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        """Return the tokenizers of source and target: one object when shared."""
+        if (self.path / "tokenizer.model").exists():
+            shared = Tokenizer.load(self.path / "tokenizer.model")
+            return shared, shared
+        return Tokenizer.load(self.path / "source.model"), Tokenizer.load(self.path / "target.model")
+
+    def model(self) -> Transformer:
+        """Return the model with the weights of the best checkpoint."""
+        model = build_model(self.config)
+        checkpoints.restore(self.best_checkpoint(), weights(model))
+        return model
+
+
+class Loaded(NamedTuple):
+    """What `load` returns."""
+
+    model: Transformer
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    config: Config
+
+
+def load(run_dir: str | Path) -> Loaded:
+    """Return the model of a run, with the weights of its best checkpoint, its tokenizers and its config.
+
+    Raises:
+        InputError: not a run directory, or one without a checkpoint.
+    """
+    run = RunDirectory(run_dir)
+    return Loaded(run.model(), *run.tokenizers(), run.config)
+
+
+def best(known: list[Path]) -> Path | None:
+    """Return the checkpoint of least validation loss; none where none was validated."""
+    validated = [(loss, path) for path in known if (loss := checkpoints.state_of(path).get("val_loss")) is not None]
+    return min(validated)[1] if validated else None
+
+
+def weights(model: keras.Model) -> dict[str, Any]:
+    """Return the weights of a model under the names that checkpoints use."""
+    return {variable.path: variable for variable in model.weights}
+
+
+def build_model(config: Config) -> Transformer:
+    """Return a model with weights drawn from the seed of the config."""
+    keras.utils.set_random_seed(config.training.seed)
+    try:
+        model = Transformer(**dataclasses.asdict(config.model))
+    except ValueError as error:
+        raise InputError(f"model: {error}") from None
+    model.build(((None, None), (None, None)))
+    return model
+
+
+def _tokenizer_files(source: Tokenizer, target: Tokenizer) -> dict[str, Tokenizer]:
+    return {"tokenizer.model": source} if source is target else {"source.model": source, "target.model": target}

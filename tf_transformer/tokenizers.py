@@ -1,0 +1,107 @@
+"""Text to ids and back: SentencePiece, trained by its own library and run inside the TensorFlow graph."""
+
+import io
+import logging
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from tf_transformer.config import TokenizerConfig
+from tf_transformer.errors import InputError
+
+PAD, UNKNOWN, START, END = range(4)
+
+log = logging.getLogger(__name__)
+
+
+class Tokenizer(tf.Module):
+    """A SentencePiece model inside the graph; saved with whatever module holds it.
+
+    Args:
+        model: a serialised SentencePiece model with ids pad 0, unknown 1, start 2 and end 3.
+        name: what an error calls it, such as its file.
+
+    Raises:
+        InputError: not a SentencePiece model, or one with other ids.
+    """
+
+    def __init__(self, model: bytes, name: str = "tokenizer"):
+        super().__init__(name=None)
+        try:
+            processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except (RuntimeError, ValueError):
+            raise InputError(f"{name} is not a SentencePiece model") from None
+        ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
+        if ids != (PAD, UNKNOWN, START, END):
+            raise InputError(
+                f"{name} must have ids pad 0, unknown 1, start 2, end 3: train it with --pad_id=0 --unk_id=1 "
+                f"--bos_id=2 --eos_id=3. Received: pad {ids[0]}, unknown {ids[1]}, start {ids[2]}, end {ids[3]}"
+            )
+        self.model = model
+        self.vocab_size: int = processor.vocab_size()
+        self._processor = tf_text.SentencepieceTokenizer(model, out_type=tf.int32)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Tokenizer":
+        """Read a SentencePiece model file."""
+        try:
+            return cls(Path(path).read_bytes(), name=str(path))
+        except OSError as error:
+            raise InputError(f"cannot read the tokenizer {path}: {error.strerror}") from None
+
+    def tokenize(self, text: Any) -> tf.RaggedTensor:
+        """Tokenise strings [B] to ids [B, any], without start and end. Invalid UTF-8 is read as U+FFFD."""
+        return self._processor.tokenize(text)
+
+    def detokenize(self, ids: Any) -> tf.Tensor:
+        """Join ids [B, T] to strings [B]; padding, start and end say nothing, and neither does an impossible id."""
+        says_something = ((ids == UNKNOWN) | (ids > END)) & (ids < self.vocab_size)
+        return self._processor.detokenize(tf.ragged.boolean_mask(ids, says_something))
+
+
+def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig) -> bytes:
+    """Train a SentencePiece model on sentences and return it serialised.
+
+    Where the text is too small for `config.vocab_size`, the vocabulary is smaller, and a warning says so.
+
+    Raises:
+        InputError: the vocabulary has no room for the special tokens, the bytes and the characters.
+    """
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_writer=model,
+            model_type=config.model_type,
+            vocab_size=config.vocab_size,
+            hard_vocab_limit=False,
+            byte_fallback=config.byte_fallback,
+            normalization_rule_name=config.normalization,
+            character_coverage=config.character_coverage,
+            # More sentences than these give the same pieces, at the cost of memory.
+            input_sentence_size=10_000_000,
+            shuffle_input_sentence=True,
+            pad_id=PAD,
+            unk_id=UNKNOWN,
+            bos_id=START,
+            eos_id=END,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
+        if needed or "vocab_size" in str(error):
+            least = f"at least {needed[1]}" if needed else "more"
+            raise InputError(
+                "tokenizer.vocab_size has no room for the special tokens, the bytes and the characters of this text: "
+                f"set it to {least}. Received: {config.vocab_size}"
+            ) from None
+        raise
+    size = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
+    if size < config.vocab_size:
+        log.warning("the text has %d pieces at most: the vocabulary is that, not %d", size, config.vocab_size)
+    return model.getvalue()

@@ -1,0 +1,110 @@
+"""The loss (paper 5.4) and the metrics that go with it. All of them ignore padding, label 0."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from tf_transformer.layers.masks import PAD
+
+
+def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
+    """Cross-entropy of every token, 0 at padding.
+
+    With label smoothing e the label has probability 1 - e, and e is spread evenly over all tokens but padding, the
+    label among them (paper 5.4).
+
+    Args:
+        labels: token ids, [B, T]; 0 is padding.
+        logits: [B, T, V].
+        label_smoothing: e, at least 0 and below 1.
+
+    Returns:
+        [B, T], float32, in nats.
+    """
+    labels = ops.cast(labels, "int32")
+    logits = ops.cast(logits, "float32")
+    losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+    if label_smoothing:
+        # log Z - z summed under the smoothed label, written so that no [B, T, V] of probabilities is made.
+        at_label = ops.squeeze(ops.take_along_axis(logits, ops.expand_dims(labels, -1), axis=-1), -1)
+        others = logits.shape[-1] - 1
+        mean = (ops.sum(logits, axis=-1) - logits[..., PAD]) / others
+        losses = losses + label_smoothing * (at_label - mean)
+    return losses * ops.cast(labels != PAD, "float32")
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class SmoothedCrossEntropy(keras.losses.Loss):
+    """Label-smoothed cross-entropy, summed over the tokens of a sentence and over the sentences (paper 5.4).
+
+    Weight the sentences by one over the target tokens of the whole batch, as `Batches` does, and the sum is the mean
+    over tokens, whatever the number of replicas: Keras neither averages nor rescales a sum.
+
+    Args:
+        label_smoothing: share of the probability spread over the vocabulary; the paper's 0.1 by default.
+        name: of the loss.
+    """
+
+    def __init__(self, label_smoothing: float = 0.1, name: str = "smoothed_cross_entropy", **kwargs: Any):
+        if not 0 <= label_smoothing < 1:
+            raise ValueError(f"label_smoothing must be at least 0 and below 1. Received: {label_smoothing=}")
+        super().__init__(name=name, **{"reduction": "sum", **kwargs})
+        self.label_smoothing = label_smoothing
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """Return the losses [B] of labels [B, T] under logits [B, T, V]."""
+        return ops.sum(token_losses(y_true, y_pred, self.label_smoothing), axis=-1)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return super().get_config() | {"label_smoothing": self.label_smoothing}
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class TokenLoss(keras.metrics.Mean):
+    """The mean loss of a token, over all tokens since the epoch began.
+
+    Called "loss" it takes the place of Keras's own, which averages over batches by their number of sentences.
+    """
+
+    def __init__(self, label_smoothing: float = 0.0, name: str = "loss", **kwargs: Any):
+        super().__init__(name=name, **kwargs)
+        self.label_smoothing = label_smoothing
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Add labels [B, T] under logits [B, T, V]; weights are not used, for padding weighs nothing anyway."""
+        super().update_state(token_losses(y_true, y_pred, self.label_smoothing), _is_token(y_true))
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return super().get_config() | {"label_smoothing": self.label_smoothing}
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class Perplexity(TokenLoss):
+    """exp of the mean cross-entropy of a token, without label smoothing."""
+
+    def __init__(self, name: str = "perplexity", **kwargs: Any):
+        super().__init__(**{**kwargs, "name": name, "label_smoothing": 0.0})
+
+    def result(self) -> Any:
+        """Return the perplexity."""
+        return ops.exp(super().result())
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class TokenAccuracy(keras.metrics.Mean):
+    """The share of tokens, the end token among them, that are the most probable one."""
+
+    def __init__(self, name: str = "accuracy", **kwargs: Any):
+        super().__init__(name=name, **kwargs)
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Add labels [B, T] under logits [B, T, V]; weights are not used, for padding weighs nothing anyway."""
+        right = ops.cast(y_true, "int32") == ops.cast(ops.argmax(y_pred, axis=-1), "int32")
+        super().update_state(ops.cast(right, "float32"), _is_token(y_true))
+
+
+def _is_token(labels: Any) -> Any:
+    return ops.cast(ops.cast(labels, "int32") != PAD, "float32")
