@@ -228,8 +228,6 @@ I have laid the beautiful coat behind the big chair.
     = Ich habe den schönen Mantel hinter den großen Stuhl gelegt.
 The aunt who should close the red windows is small.
     = Die Tante, die die roten Fenster zumachen sollte, ist klein.
-A friendly friend buys a small bag and a small bed.
-    = Ein freundlicher Freund kauft eine kleine Tasche und ein kleines Bett.
 In the house a big child finds a beautiful letter. = Im Haus findet ein großes Kind einen schönen Brief.
 Which beautiful letters does the old teacher read? = Welche schönen Briefe liest der alte Lehrer?
 A friendly child tries to clean up the small room.
