@@ -168,10 +168,11 @@ PRESETS: Mapping[str, Config] = types.MappingProxyType(
         # 4 layers of 128: a laptop trains it on tens of thousands of sentences in half an hour.
         "tiny": Config(
             model=ModelConfig(
-                num_layers=4, d_model=128, num_heads=4, dff=256, dropout_rate=0.3, share_embeddings="all"
+                num_layers=4, d_model=128, num_heads=4, dff=256, dropout_rate=0.2, share_embeddings="all"
             ),
-            tokenizer=TokenizerConfig(vocab_size=6_000),
-            training=TrainingConfig(max_steps=4_000, warmup_steps=1_000, learning_rate_factor=2.0),
+            tokenizer=TokenizerConfig(vocab_size=4_000),
+            data=DataConfig(batch_tokens=3_000),
+            training=TrainingConfig(max_steps=3_500, warmup_steps=1_000, learning_rate_factor=1.6),
         ),
         # The sizes of the TensorFlow tutorial.
         "small": Config(

@@ -51,7 +51,7 @@ class TokenEmbedding(keras.layers.Layer):
 
     def call(self, ids: Any) -> Any:
         """Embed ids [B, T] -> [B, T, D]."""
-        return ops.take(self.table, ids, axis=0) * math.sqrt(self.d_model)
+        return _rows(ops.convert_to_tensor(self.table), ids) * math.sqrt(self.d_model)
 
     def logits(self, x: Any) -> Any:
         """Project x [..., D] on the table: [..., V]."""
@@ -68,6 +68,25 @@ class TokenEmbedding(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
         return super().get_config() | {"vocab_size": self.vocab_size, "d_model": self.d_model}
+
+
+def _rows(table: Any, ids: Any) -> Any:
+    """Take the rows [..., D] of table [V, D], with a dense gradient.
+
+    A table that also makes the logits has a dense gradient from there; TensorFlow would join it with a sparse one
+    by sorting all rows of both.
+    """
+
+    @ops.custom_gradient
+    def take(table: Any) -> Any:
+        def gradient(*args: Any, upstream: Any = None) -> Any:
+            upstream = args[0] if upstream is None else upstream
+            rows = ops.reshape(upstream, (-1, table.shape[1]))
+            return ops.segment_sum(rows, ops.reshape(ids, (-1,)), num_segments=table.shape[0])
+
+        return ops.take(table, ids, axis=0), gradient
+
+    return take(table)
 
 
 @keras.saving.register_keras_serializable("tf_transformer")

@@ -22,16 +22,42 @@ def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
     Returns:
         [B, T], float32, in nats.
     """
-    labels = ops.cast(labels, "int32")
-    logits = ops.cast(logits, "float32")
-    losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-    if label_smoothing:
-        # log Z - z summed under the smoothed label, written so that no [B, T, V] of probabilities is made.
-        at_label = ops.squeeze(ops.take_along_axis(logits, ops.expand_dims(labels, -1), axis=-1), -1)
-        others = logits.shape[-1] - 1
-        mean = (ops.sum(logits, axis=-1) - logits[..., PAD]) / others
-        losses = losses + label_smoothing * (at_label - mean)
-    return losses * ops.cast(labels != PAD, "float32")
+    vocabulary = logits.shape[-1]
+    flat_labels = ops.reshape(ops.cast(labels, "int32"), (-1,))
+    flat_logits = ops.reshape(ops.cast(logits, "float32"), (-1, vocabulary))
+    losses = _cross_entropy(flat_labels, flat_logits, label_smoothing)
+    return ops.reshape(losses, ops.shape(labels)) * ops.cast(labels != PAD, "float32")
+
+
+def _cross_entropy(labels: Any, logits: Any, label_smoothing: float) -> Any:
+    """Cross-entropy [N] of labels [N] under logits [N, V], with a gradient written out.
+
+    Differentiated step by step it would make half a dozen tensors [N, V]; this makes the softmax and changes it where
+    the labels stand.
+    """
+    at_label = ops.squeeze(ops.take_along_axis(logits, ops.expand_dims(labels, -1), axis=-1), -1)
+    places = ops.stack([ops.arange(ops.shape(labels)[0]), labels], axis=-1)
+    # The probability that smoothing gives a token: none to padding.
+    smooth = label_smoothing / (logits.shape[-1] - 1)
+    smoothed = smooth * ops.cast(ops.arange(logits.shape[-1]) != PAD, "float32")
+
+    @ops.custom_gradient
+    def cross_entropy(logits: Any) -> Any:
+        log_total = ops.logsumexp(logits, axis=-1)
+        losses = log_total - (1 - label_smoothing) * at_label
+        if label_smoothing:
+            losses = losses - smooth * (ops.sum(logits, axis=-1) - logits[:, PAD])
+
+        def gradient(*args: Any, upstream: Any = None) -> Any:
+            upstream = args[0] if upstream is None else upstream
+            probabilities = ops.softmax(logits, axis=-1)
+            change = (probabilities - smoothed) * ops.expand_dims(upstream, -1)
+            labelled = (ops.exp(at_label - log_total) - smooth - (1 - label_smoothing)) * upstream
+            return ops.scatter_update(change, places, labelled)
+
+        return losses, gradient
+
+    return cross_entropy(logits)
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
