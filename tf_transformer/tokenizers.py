@@ -15,6 +15,8 @@ from tf_transformer.config import TokenizerConfig
 from tf_transformer.errors import InputError
 
 PAD, UNKNOWN, START, END = range(4)
+SPACE_MARK = "\u2581"
+"""What SentencePiece writes for a space; it reads one as a space too."""
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +63,9 @@ class Tokenizer(tf.Module):
     def detokenize(self, ids: Any) -> tf.Tensor:
         """Join ids [B, T] to strings [B]; padding, start and end say nothing, and neither does an impossible id."""
         says_something = ((ids == UNKNOWN) | (ids > END)) & (ids < self.vocab_size)
-        return self._processor.detokenize(tf.ragged.boolean_mask(ids, says_something))
+        text = self._processor.detokenize(tf.ragged.boolean_mask(ids, says_something))
+        # A word model writes the mark of a space before an unknown word as bytes, which come back as the mark.
+        return tf.strings.regex_replace(tf.strings.regex_replace(text, SPACE_MARK, " "), "^ ", "")
 
 
 def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig) -> bytes:

@@ -51,7 +51,9 @@ class TokenEmbedding(keras.layers.Layer):
 
     def call(self, ids: Any) -> Any:
         """Embed ids [B, T] -> [B, T, D]."""
-        return _rows(ops.convert_to_tensor(self.table), ids) * math.sqrt(self.d_model)
+        # The reshape changes nothing: it reads the variable, for a custom gradient takes tensors only.
+        table = ops.reshape(self.table, (self.vocab_size, self.d_model))
+        return _rows(table, ids) * math.sqrt(self.d_model)
 
     def logits(self, x: Any) -> Any:
         """Project x [..., D] on the table: [..., V]."""

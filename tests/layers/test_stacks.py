@@ -1,0 +1,115 @@
+"""Feed-forward, encoder and decoder."""
+
+import keras
+import numpy as np
+import pytest
+
+from tf_transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, padding_mask
+
+B, T, S, D, H, DFF, V = 2, 3, 5, 14, 7, 11, 17
+rng = np.random.default_rng(2)
+SIZES = dict(d_model=D, num_heads=H, dff=DFF)
+
+
+def normal(*shape):
+    return rng.normal(size=shape).astype("float32")
+
+
+def norm(x):
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
+
+
+@pytest.mark.parametrize("arrangement", ["post", "pre"])
+def test_feed_forward_is_the_formula_of_the_paper(arrangement):
+    x = normal(B, T, D)
+    layer = FeedForward(D, DFF, norm=arrangement)
+    y = layer(x)
+    inner, outer = layer.inner, layer.outer
+    enter = norm(x) if arrangement == "pre" else x
+    hidden = np.maximum(0, enter @ inner.kernel.numpy() + inner.bias.numpy())
+    left = x + hidden @ outer.kernel.numpy() + outer.bias.numpy()
+    np.testing.assert_allclose(y, left if arrangement == "pre" else norm(left), atol=1e-5)
+
+
+def test_activation_is_any_of_keras():
+    x = normal(B, T, D)
+    layer = FeedForward(D, DFF, norm="pre", activation="gelu")
+    y = layer(x)
+    hidden = keras.activations.gelu(norm(x) @ layer.inner.kernel.numpy())
+    np.testing.assert_allclose(y, x + hidden @ layer.outer.kernel.numpy(), atol=1e-5)
+
+
+def test_dropout_scales_the_outputs_of_sub_layers():
+    x = np.zeros((64, 64, D), "float32")
+    layer = FeedForward(D, DFF, dropout_rate=0.3, norm="pre")
+    layer(x)
+    layer.outer.bias.assign(np.ones(D))
+    y = keras.ops.convert_to_numpy(layer(x, training=True))
+    assert set(np.unique(y.round(4))) == {0, np.float32(1 / 0.7).round(4)}
+    assert (y == 0).mean() == pytest.approx(0.3, abs=0.01)
+
+
+@pytest.mark.parametrize("arrangement", ["post", "pre"])
+def test_encoder_layer_ignores_what_is_masked(arrangement):
+    layer = EncoderLayer(**SIZES, norm=arrangement)
+    x, mask = normal(B, S, D), padding_mask(np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]]))
+    changed = x.copy()
+    changed[0, 3:] = normal(2, D)
+    np.testing.assert_allclose(layer(x, mask=mask)[0, :3], layer(changed, mask=mask)[0, :3], atol=1e-6)
+    assert np.abs(layer(x)[0, :3] - layer(changed)[0, :3]).max() > 1e-3
+
+
+def test_decoder_layer_is_causal_and_reads_the_context():
+    layer = DecoderLayer(**SIZES)
+    x, context = normal(B, T, D), normal(B, S, 13)
+    y = layer(x, context)
+    later = x.copy()
+    later[:, 2] += 3
+    np.testing.assert_allclose(layer(later, context)[:, :2], y[:, :2], atol=1e-6)
+    assert np.abs(layer(x, context + 1) - y).max() > 1e-3
+
+
+def test_layers_hand_no_implicit_mask_on():
+    layer = EncoderLayer(**SIZES)
+    y = layer(normal(B, S, D), mask=np.ones((B, 1, S), bool))
+    assert getattr(y, "_keras_mask", None) is None
+
+
+def test_stacks_take_ids():
+    encoder = Encoder(num_layers=2, vocab_size=V, **SIZES)
+    decoder = Decoder(num_layers=2, vocab_size=V, **SIZES)
+    ids = rng.integers(1, V, (B, S))
+    context = encoder(ids, mask=padding_mask(ids))
+    assert context.shape == (B, S, D)
+    assert decoder(ids[:, :T], context).shape == (B, T, D)
+
+
+def test_pre_norm_ends_with_a_norm():
+    encoder = Encoder(num_layers=2, vocab_size=V, norm="pre", **SIZES)
+    x = keras.ops.convert_to_numpy(encoder(rng.integers(1, V, (B, S))))
+    np.testing.assert_allclose(x.mean(-1), 0, atol=1e-5)
+    np.testing.assert_allclose(x.var(-1), 1, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("layer", "inputs"),
+    [
+        (lambda: FeedForward(D, DFF, activation="gelu", norm="pre"), [(B, T, D)]),
+        (lambda: EncoderLayer(**SIZES, norm="pre", attention_dropout_rate=0.1), [(B, T, D)]),
+        (lambda: DecoderLayer(**SIZES, activation="silu"), [(B, T, D), (B, S, D)]),
+    ],
+)
+def test_layers_come_back_from_their_config(layer, inputs):
+    layer = layer()
+    copy = type(layer).from_config(layer.get_config())
+    arrays = [normal(*shape) for shape in inputs]
+    expected = layer(*arrays)
+    copy(*arrays)
+    copy.set_weights(layer.get_weights())
+    np.testing.assert_allclose(copy(*arrays), expected, atol=1e-6)
+    assert copy.get_config() == layer.get_config()
+
+
+def test_an_unknown_arrangement_is_refused():
+    with pytest.raises(ValueError, match="sandwich"):
+        FeedForward(D, DFF, norm="sandwich")

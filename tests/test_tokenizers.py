@@ -1,0 +1,129 @@
+import logging
+
+import pytest
+import sentencepiece
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tf_transformer.config import TokenizerConfig
+from tf_transformer.data import toy
+from tf_transformer.errors import InputError
+from tf_transformer.tokenizers import END, PAD, START, UNKNOWN, Tokenizer, train_tokenizer
+
+SENTENCES = [side for pair in toy.pairs("train")[:2000] for side in pair]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer(train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=600)))
+
+
+@pytest.fixture(scope="module")
+def words() -> Tokenizer:
+    return Tokenizer(train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=600, model_type="word")))
+
+
+@pytest.fixture(scope="module")
+def identity() -> Tokenizer:
+    return Tokenizer(train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=600, normalization="identity")))
+
+
+def there_and_back(tokenizer, text):
+    return tokenizer.detokenize(tokenizer.tokenize([text]).to_tensor())[0].numpy().decode()
+
+
+def normalised(tokenizer, text):
+    """What SentencePiece itself makes of a text; it writes spaces as U+2581, and one before the first word."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
+    return processor.normalize(text).replace("\u2581", " ").removeprefix(" ")
+
+
+any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_text)
+def test_nothing_but_the_normalisation_is_lost(tokenizer, text):
+    assert there_and_back(tokenizer, text) == normalised(tokenizer, text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(any_text)
+def test_unknown_words_are_not_lost_either(words, text):
+    assert there_and_back(words, text) == normalised(words, text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_text)
+def test_with_identity_only_spaces_are_normalised(identity, text):
+    expected = normalised(identity, text)
+    assert there_and_back(identity, text) == expected
+    assert expected == " ".join(part for part in text.replace("\u2581", " ").split(" ") if part)
+
+
+@pytest.mark.parametrize(
+    "text", ["日本語 ☕", "naïve café", "𝔘𝔫𝔦", "a\x00b", "<s> </s> <unk> <0x41>", "שלום", "👩‍👩‍👧", "\ufeffx", "½ ﬁ ①"]
+)
+def test_unknown_characters_come_back(tokenizer, text):
+    assert there_and_back(tokenizer, text) == normalised(tokenizer, text)
+    assert UNKNOWN not in tokenizer.tokenize([text]).to_list()[0]
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram", "char", "word"])
+def test_every_model_type_trains_with_our_ids(model_type):
+    model = train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=800, model_type=model_type))
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    ids = processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id()
+    assert ids == (PAD, UNKNOWN, START, END) == (0, 1, 2, 3)
+    tokenizer = Tokenizer(model)
+    assert there_and_back(tokenizer, "The dog sees Ω .") == "The dog sees Ω ."
+
+
+def test_the_graph_tokenises_as_the_library_does(tokenizer):
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
+    assert tokenizer.tokenize(SENTENCES).to_list() == processor.encode(SENTENCES)
+
+
+def test_without_byte_fallback_unknown_characters_are_unknown():
+    tokenizer = Tokenizer(train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=600, byte_fallback=False)))
+    assert UNKNOWN in tokenizer.tokenize(["日"]).to_list()[0]
+
+
+def test_the_vocabulary_shrinks_with_a_warning(caplog):
+    with caplog.at_level(logging.WARNING):
+        tokenizer = Tokenizer(train_tokenizer(["a b c", "a b d"], TokenizerConfig(vocab_size=8000)))
+    assert tokenizer.vocab_size < 300
+    assert "8000" in caplog.text
+    assert str(tokenizer.vocab_size) in caplog.text
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram", "char", "word"])
+def test_a_vocabulary_without_room_is_refused(model_type):
+    with pytest.raises(InputError, match="Received: 100"):
+        train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=100, model_type=model_type))
+
+
+def test_ids_that_say_nothing_are_skipped(tokenizer):
+    ids = tokenizer.tokenize(["The dog sees a cat."]).to_list()[0]
+    rows = tf.constant([[START, *ids, END, PAD], [START, *ids, tokenizer.vocab_size, 10**6]])
+    assert [s.decode() for s in tokenizer.detokenize(rows).numpy()] == ["The dog sees a cat."] * 2
+
+
+def test_invalid_utf8_and_the_empty_string_are_read(tokenizer):
+    ids = tokenizer.tokenize(tf.constant([b"\xff\xfe a", b"", b"  "]))
+    assert [s.decode() for s in tokenizer.detokenize(ids.to_tensor()).numpy()] == ["\ufffd\ufffd a", "", ""]
+    assert ids.row_lengths().numpy()[1:].tolist() == [0, 0]
+
+
+def test_foreign_files_are_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot read the tokenizer"):
+        Tokenizer.load(tmp_path / "none.model")
+    (tmp_path / "text.model").write_text("no model")
+    with pytest.raises(InputError, match=r"text\.model is not a SentencePiece model"):
+        Tokenizer.load(tmp_path / "text.model")
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(SENTENCES), model_prefix=str(tmp_path / "plain"), vocab_size=300, minloglevel=2
+    )
+    with pytest.raises(InputError, match=r"Received: pad -1, unknown 0, start 1, end 2"):
+        Tokenizer.load(tmp_path / "plain.model")
