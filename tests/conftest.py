@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tf_transformer.cli import main
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 MULTI30K = Path(__file__).parents[2] / "shared" / "data" / "multi30k"
@@ -16,3 +18,20 @@ def multi30k() -> Path:
     if not MULTI30K.is_dir():
         pytest.skip("no Multi30k beside the repository")
     return MULTI30K
+
+
+@pytest.fixture(scope="session")
+def copy_run(tmp_path_factory) -> Path:
+    """A run that has learned to copy, trained by the command line as a user would."""
+    run = tmp_path_factory.mktemp("runs") / "copy"
+    config = Path(__file__).parents[1] / "scripts" / "copy.toml"
+    assert main(["train", "--data", "copy", "--config", str(config), "--run-dir", str(run)]) == 0
+    return run
+
+
+@pytest.fixture(scope="session")
+def copy_export(copy_run, tmp_path_factory) -> Path:
+    """Its SavedModel."""
+    output = tmp_path_factory.mktemp("saved_models") / "copy" / "1"
+    assert main(["export", "--run-dir", str(copy_run), "--output", str(output)]) == 0
+    return output

@@ -127,3 +127,10 @@ def test_foreign_files_are_refused(tmp_path):
     )
     with pytest.raises(InputError, match=r"Received: pad -1, unknown 0, start 1, end 2"):
         Tokenizer.load(tmp_path / "plain.model")
+
+
+def test_setting_seeds_leaves_a_tokenizer_alive(tokenizer):
+    """tensorflow-text's own dies of it."""
+    before = tokenizer.tokenize(SENTENCES[:3]).to_list()
+    tf.keras.utils.set_random_seed(1)
+    assert tokenizer.tokenize(SENTENCES[:3]).to_list() == before

@@ -9,10 +9,10 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tf_transformer import __version__, config
-from tf_transformer.errors import InputError
+from tf_transformer.errors import InputError, unknown
 from tf_transformer.quiet import import_tensorflow
 
 if TYPE_CHECKING:
@@ -29,19 +29,40 @@ def main(arguments: list[str] | None = None) -> int:
     logging.getLogger("absl").setLevel(logging.ERROR)
     try:
         options.run(options)
+        sys.stdout.flush()
     except InputError as error:
-        print(f"tf-transformer: error: {error}", file=sys.stderr)
-        return 2
+        return _fail(str(error))
     except BrokenPipeError:
-        # The reader has gone, as `head` does. Python would complain once more when it flushes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has gone, as `head` does.
+        _discard_output()
+    except OSError as error:
+        # No space, no permission: named by the system, with the file.
+        _discard_output()
+        reason = error.strerror or str(error)
+        return _fail(f"{error.filename}: {reason}" if error.filename else reason)
     except KeyboardInterrupt:
         return 130
     return 0
 
 
+def _fail(message: str) -> int:
+    print(f"tf-transformer: error: {' '.join(message.splitlines())}", file=sys.stderr)
+    return 2
+
+
+def _discard_output() -> None:
+    """Send what standard output cannot take nowhere: Python would complain when it flushes its buffer at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _train(options: argparse.Namespace) -> None:
     resolved = _resolve(options)
+    if resolved.data.corpus is None:
+        raise InputError(f"no data: give --data {DATA_HELP}")
+    _check_place("--run-dir", options.run_dir)
     import_tensorflow()
     from tf_transformer.training.fit import train
 
@@ -52,22 +73,36 @@ def _train(options: argparse.Namespace) -> None:
 def _resolve(options: argparse.Namespace) -> config.Config:
     """Lay preset, TOML file, settings and named options over each other."""
     file = config.read_toml(options.config) if options.config else {}
-    resolved = config.preset(options.preset or file.pop("preset", "tiny"))
-    file.pop("preset", None)
-    resolved = config.override(resolved, file)
-    for setting in options.set:
-        resolved = config.override(resolved, config.parse_setting(setting))
-    for section, key, value in (
+    name = str(file.pop("preset", "tiny"))
+    named = (
         ("data", "corpus", options.data),
         ("data", "source", options.source),
         ("data", "target", options.target),
         ("training", "max_steps", options.max_steps),
         ("training", "seed", options.seed),
         ("tokenizer", "file", options.tokenizer),
-    ):
-        if value is not None:
-            resolved = config.override(resolved, {section: {key: value}})
+    )
+    resolved = config.override(
+        config.preset(options.preset or name),
+        file,
+        *map(config.parse_setting, options.set),
+        *({section: {key: value}} for section, key, value in named if value is not None),
+    )
+    for key in ("input_vocab_size", "target_vocab_size"):
+        if (size := getattr(resolved.model, key)) is not None:
+            raise InputError(f"model.{key} comes from the tokenizer: set tokenizer.vocab_size. Received: {size}")
     return resolved
+
+
+def _check_place(option: str, path: str) -> None:
+    """Raise InputError where a new folder cannot be made at `path`, parents included."""
+    above = Path(path).absolute()
+    while not above.exists():
+        above = above.parent
+    if not above.is_dir():
+        raise InputError(f"{option} {path}: {above} is not a folder")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(f"{option} {path}: no permission to write in {above}")
 
 
 def _translate(options: argparse.Namespace) -> None:
@@ -81,9 +116,17 @@ def _translate(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
+    from tf_transformer.evaluation import TOKENIZERS, score
+
+    if options.tokenize not in TOKENIZERS:
+        raise unknown("tokenizer of sacreBLEU", options.tokenize, TOKENIZERS)
+    output = Path(options.output) if options.output else None
+    if output and output.is_dir():
+        raise InputError(f"--output {output} is a folder: give a file")
+    if output:
+        _check_place("--output", os.fspath(output.parent))
     translate, description = _open_model(options.model)
     from tf_transformer.data import read
-    from tf_transformer.evaluation import score
     from tf_transformer.translator import translate_lines
 
     trained = config.override(config.Config(), description["config"]).data
@@ -95,10 +138,14 @@ def _evaluate(options: argparse.Namespace) -> None:
     translations = list(_counted(lines, total=len(pairs.sources)))
     seconds = time.perf_counter() - start
     scores = score(translations, pairs.targets, options.tokenize)
-    if options.output:
-        beside = Path(f"{options.output}.{os.getpid()}")
-        beside.write_text("".join(f"{translation}\n" for translation in translations), "utf-8")
-        beside.rename(options.output)
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        beside = output.with_name(f".{output.name}.{os.getpid()}")
+        try:
+            beside.write_text("".join(f"{translation}\n" for translation in translations), "utf-8")
+            beside.rename(output)
+        finally:
+            beside.unlink(missing_ok=True)
     if options.json:
         print(json.dumps(dataclasses.asdict(scores) | {"seconds": round(seconds, 2)}))
         return
@@ -111,6 +158,7 @@ def _evaluate(options: argparse.Namespace) -> None:
 def _export(options: argparse.Namespace) -> None:
     if Path(options.output).exists():
         raise InputError(f"{options.output} exists: give another --output, such as the next version, or remove it")
+    _check_place("--output", options.output)
     import_tensorflow()
     from tf_transformer.export import export
 
@@ -155,7 +203,7 @@ def _decoded(lines: Iterable[bytes]) -> Iterator[str]:
         try:
             yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError:
-            raise InputError(f"standard input, line {number}: not UTF-8; the lines before it are translated") from None
+            raise InputError(f"standard input, line {number}: not UTF-8") from None
 
 
 def _counted(lines: Iterable[str], total: int | None = None) -> Iterator[str]:
@@ -170,8 +218,18 @@ def _counted(lines: Iterable[str], total: int | None = None) -> Iterator[str]:
         print(f"\r{number} sentences{' ' * 20}", file=sys.stderr)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, and that takes no option for a longer one."""
+
+    def __init__(self, **settings: Any):
+        super().__init__(**settings, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="tf-transformer",
         description="Train a Transformer on parallel text, translate with it, and export it.",
     )
@@ -215,10 +273,10 @@ def _parser() -> argparse.ArgumentParser:
     for sub in (translate, evaluate):
         sub.add_argument("--model", required=True, metavar="DIR", help=MODEL_HELP)
         sub.add_argument(
-            "--batch-size", type=_positive, default=64, metavar="N", help="sentences (default: %(default)s)"
+            "--batch-size", type=_positive, default=64, metavar="N", help="sentences at once (default: %(default)s)"
         )
     evaluate.add_argument("--data", metavar="DATA", help=f"{DATA_HELP} (default: what the model was trained on)")
-    evaluate.add_argument("--split", default="test", metavar="NAME", help="of the data (default: %(default)s)")
+    evaluate.add_argument("--split", default="test", metavar="NAME", help="split of the data (default: %(default)s)")
     evaluate.add_argument("--source", metavar="LANG", help="source language (default: the model's)")
     evaluate.add_argument("--target", metavar="LANG", help="target language (default: the model's)")
     evaluate.add_argument(
@@ -227,8 +285,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="sacreBLEU's tokenizer; none for tokenised text (default: 13a)",
     )
-    evaluate.add_argument("--output", metavar="FILE", help="keep the translations here")
-    evaluate.add_argument("--json", action="store_true", help="print one JSON object")
+    evaluate.add_argument("--output", metavar="FILE", help="keep the translations here (default: nowhere)")
+    evaluate.add_argument("--json", action="store_true", help="print one JSON object (default: lines to read)")
 
     export = command("export", _export, "Write a run as a SavedModel that takes and gives strings.")
     export.add_argument("--run-dir", required=True, metavar="DIR", help="a trained run")
@@ -240,7 +298,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
-    return number
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 1. Received: {text!r}")
+    return int(text)

@@ -16,10 +16,17 @@ CHOICES = {
     "norm": ("post", "pre"),
     "positions": ("sinusoidal", "learned"),
     "share_embeddings": ("none", "target", "all"),
+    "activation": (
+        *("relu", "gelu", "silu", "swish", "elu", "selu", "celu", "leaky_relu", "relu6", "mish", "tanh", "sigmoid"),
+        *("softplus", "softsign", "squareplus", "hard_silu", "hard_sigmoid", "hard_tanh", "linear"),
+    ),
     "model_type": ("bpe", "unigram", "char", "word"),
     "normalization": ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"),
 }
 """The fields that take one of a few words, and those words."""
+
+TYPE_NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true or false", types.NoneType: "none"}
+"""How an error calls the types that fields have."""
 
 SPECIAL_TOKENS = 4
 """Padding, unknown, start and end: ids 0 to 3 of every vocabulary."""
@@ -40,7 +47,7 @@ def _check(section: Any, at_least: Mapping[str, float] = types.MappingProxyType(
             raise InputError(f"{name} must be at least 0 and below 1. Received: {getattr(section, name)}")
     for f in dataclasses.fields(section):
         if f.name in CHOICES and (value := getattr(section, f.name)) not in CHOICES[f.name]:
-            raise unknown(f.name, str(value), CHOICES[f.name])
+            raise InputError(f"{f.name}: {unknown('value', str(value), CHOICES[f.name])}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +66,7 @@ class ModelConfig:
     max_positions: int = _setting(1024, "size of the learned position table, tokens")
     share_embeddings: str = _setting("none", "none, target (output tied to target embedding), all (paper 3.4)")
     attention_dropout_rate: float = _setting(0.0, "on attention weights")
-    activation: str = _setting("relu", "of the feed-forward sub-layer; any Keras activation")
+    activation: str = _setting("relu", "of the feed-forward sub-layer: an element-wise Keras activation")
 
     def __post_init__(self) -> None:
         _check(
@@ -72,6 +79,8 @@ class ModelConfig:
             raise InputError(
                 f"d_model must divide by num_heads. Received: d_model={self.d_model}, num_heads={self.num_heads}"
             )
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            raise InputError(f"d_model must be even for sinusoidal positions. Received: {self.d_model}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,11 +111,12 @@ class DataConfig:
     train_split: str = _setting("train", "split to train on")
     validation_split: str | None = _setting(None, "split to validate on; by default val, valid, validation or dev")
     held_out: float = _setting(0.02, "of a .tsv: share held out for val, and again for test")
+    held_out_seed: int = _setting(0, "of a .tsv: which pairs are held out")
     max_length: int = _setting(128, "tokens; a pair with a longer side is dropped, and counted")
     batch_tokens: int = _setting(4_096, "most source tokens and most target tokens a batch, padding included")
 
     def __post_init__(self) -> None:
-        _check(self, {"max_length": 2, "batch_tokens": 2})
+        _check(self, {"max_length": 2, "batch_tokens": 2, "held_out_seed": 0})
         if not 0 < self.held_out < 0.5:
             raise InputError(f"held_out must be above 0 and below 0.5. Received: {self.held_out}")
         if self.batch_tokens < self.max_length:
@@ -134,8 +144,10 @@ class TrainingConfig:
             {"max_steps": 1, "warmup_steps": 1, "checkpoint_every": 1, "keep_last": 1, "seed": 0},
             rates=("label_smoothing",),
         )
+        if self.seed >= 2**32:
+            raise InputError(f"seed must be below 2**32. Received: {self.seed}")
         if not 0 < self.learning_rate_factor < math.inf:
-            raise InputError(f"learning_rate_factor must be above 0. Received: {self.learning_rate_factor}")
+            raise InputError(f"learning_rate_factor must be above 0, and finite. Received: {self.learning_rate_factor}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +169,18 @@ class Config:
     data: DataConfig = DataConfig()
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
+
+    def __post_init__(self) -> None:
+        if self.model.share_embeddings == "all" and not (self.tokenizer.shared or self.tokenizer.file):
+            raise InputError(
+                "model.share_embeddings=all needs one vocabulary: set tokenizer.shared=true, or "
+                "model.share_embeddings to target or none. Received: tokenizer.shared=false"
+            )
+        if self.model.positions == "learned" and self.data.max_length > self.model.max_positions:
+            raise InputError(
+                "model.max_positions must be at least data.max_length where positions are learned. "
+                f"Received: model.max_positions={self.model.max_positions}, data.max_length={self.data.max_length}"
+            )
 
     def as_dict(self) -> dict[str, Any]:
         """Return nested dictionaries that JSON and `override` take."""
@@ -202,23 +226,29 @@ def preset(name: str) -> Config:
     return PRESETS[name]
 
 
-def override(config: Config, values: Mapping[str, Any]) -> Config:
-    """Return `config` with `values`, nested dictionaries such as `{"model": {"d_model": 64}}`, laid over it.
+def override(config: Config, *layers: Mapping[str, Any]) -> Config:
+    """Return `config` with layers, nested dictionaries such as `{"model": {"d_model": 64}}`, laid over it.
+
+    A later layer goes over an earlier one, and only the outcome must be valid: settings that belong together, such
+    as `d_model` and `num_heads`, may come one by one.
 
     Raises:
         InputError: an unknown key, or a value of the wrong type or out of range.
     """
     sections = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
-    for section, settings in values.items():
-        if section not in sections:
-            raise unknown("section", section, sections)
-        if not isinstance(settings, Mapping):
-            raise InputError(f"{section} must be a table of settings. Received: {settings!r}")
-        hints = typing.get_type_hints(type(sections[section]))
-        for key, value in settings.items():
-            if key not in hints:
-                raise unknown("key", f"{section}.{key}", (f"{section}.{name}" for name in hints))
-            settings = {**settings, key: _typed(f"{section}.{key}", value, hints[key])}
+    hints = {name: typing.get_type_hints(type(section)) for name, section in sections.items()}
+    changes: dict[str, dict[str, Any]] = {}
+    for layer in layers:
+        for section, settings in layer.items():
+            if section not in sections:
+                raise unknown("section", section, sections)
+            if not isinstance(settings, Mapping):
+                raise InputError(f"{section} must be a table of settings. Received: {settings!r}")
+            for key, value in settings.items():
+                if key not in hints[section]:
+                    raise unknown("key", f"{section}.{key}", (f"{section}.{name}" for name in hints[section]))
+                changes.setdefault(section, {})[key] = _typed(f"{section}.{key}", value, hints[section][key])
+    for section, settings in changes.items():
         try:
             sections[section] = dataclasses.replace(sections[section], **settings)
         except InputError as error:
@@ -232,14 +262,13 @@ def _typed(key: str, value: Any, hint: Any) -> Any:
         return value
     if type(value) is int and float in kinds:
         return float(value)
-    names = " or ".join("none" if kind is types.NoneType else kind.__name__ for kind in kinds)
-    raise InputError(f"{key} must be of type {names}. Received: {value!r}")
+    raise InputError(f"{key} must be {' or '.join(map(TYPE_NAMES.__getitem__, kinds))}. Received: {value!r}")
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Return the settings of a TOML file, as `override` takes them (and perhaps a `preset`)."""
     try:
-        return tomllib.loads(Path(path).read_text("utf-8"))
+        return tomllib.loads(Path(path).read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a TOML file: {error}") from None
     except OSError as error:

@@ -11,9 +11,21 @@ class InputError(ValueError):
     """
 
 
-def unknown(what: str, value: str, valid: Iterable[str]) -> InputError:
-    """Return the error for a `value` that is none of the `valid` ones; it names the nearest."""
+MOST_LISTED = 20
+"""Of more valid names than these, an error lists none: it would no longer be one line to read."""
+
+
+def unknown(what: str, value: str, valid: Iterable[str], where: str = "") -> InputError:
+    """Return the error for a `value` that is none of the `valid` ones; it names the nearest.
+
+    Args:
+        what: the kind of thing that `value` should have named.
+        value: as received.
+        valid: what it may be.
+        where: follows the value, such as `" in corpus.tsv"`.
+    """
     valid = sorted(valid)
     nearest = get_close_matches(value, valid, n=1, cutoff=0.5)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    return InputError(f"unknown {what} {value!r}: {hint}valid are {', '.join(valid) or 'none'}")
+    listed = ", ".join(valid) or "none" if len(valid) <= MOST_LISTED else f"{len(valid)} names"
+    return InputError(f"unknown {what} {value!r}{where}: {hint}valid are {listed}")

@@ -11,7 +11,7 @@ def import_tensorflow() -> None:
     Its C++ part writes to standard error before it looks at any setting: that it found no CUDA, and so on. What it
     wrote is shown if the import fails.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # TensorFlow uses oneDNN unasked only where the CPU has AVX-512; on one with AVX2 it nearly doubles a step.
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     sys.stderr.flush()

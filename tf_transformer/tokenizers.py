@@ -1,5 +1,6 @@
 """Text to ids and back: SentencePiece, trained by its own library and run inside the TensorFlow graph."""
 
+import hashlib
 import io
 import logging
 import re
@@ -10,6 +11,7 @@ from typing import Any
 import sentencepiece
 import tensorflow as tf
 import tensorflow_text as tf_text
+from tensorflow_text.python.ops import sentencepiece_tokenizer
 
 from tf_transformer.config import TokenizerConfig
 from tf_transformer.errors import InputError
@@ -19,6 +21,18 @@ SPACE_MARK = "\u2581"
 """What SentencePiece writes for a space; it reads one as a space too."""
 
 log = logging.getLogger(__name__)
+
+
+class _SharedModel(sentencepiece_tokenizer._SentencepieceModelResource):
+    """The model as a resource with a name of its own.
+
+    That of tensorflow-text belongs to a cached kernel: `keras.utils.set_random_seed` empties the cache, and every
+    tokenizer made before it is dead.
+    """
+
+    def _create_resource(self) -> Any:
+        name = f"sentencepiece_{hashlib.sha256(self._model).hexdigest()}"
+        return sentencepiece_tokenizer.gen_sentencepiece_tokenizer.sentencepiece_op(self._model, shared_name=name)
 
 
 class Tokenizer(tf.Module):
@@ -47,6 +61,7 @@ class Tokenizer(tf.Module):
         self.model = model
         self.vocab_size: int = processor.vocab_size()
         self._processor = tf_text.SentencepieceTokenizer(model, out_type=tf.int32)
+        self._processor._model_resource = _SharedModel(model, None)
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":

@@ -1,21 +1,25 @@
 """Where pairs of sentences come from: files, TensorFlow Datasets, and the corpora that are written here."""
 
+import contextlib
 import gzip
 import hashlib
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data import copy_task, toy
 from tf_transformer.errors import InputError, unknown
 
+TSV_SPLITS = ("train", "val", "test")
 VALIDATION_NAMES = ("val", "valid", "validation", "dev")
 BUILT_IN: dict[str, tuple[tuple[str, ...], Callable[[str], list[tuple[str, str]]]]] = {
     "toy": (toy.SPLITS, toy.pairs),
     "copy": (tuple(copy_task.SIZES), copy_task.pairs),
 }
+TOY_LANGUAGES = ("en", "de")
 
 
 class Pairs(NamedTuple):
@@ -37,25 +41,21 @@ def read(data: DataConfig, split: str) -> Pairs:
     """Read a split of the corpus that `data` names.
 
     Raises:
-        InputError: what is missing or malformed, with file and line where there are such.
+        InputError: what is missing, malformed or empty, with file and line where there are such.
     """
     kind, corpus = _kind(data)
-    if split not in (known := splits(data)):
-        raise unknown("split", split, known)
     if kind == "built-in":
-        return _unzip(BUILT_IN[corpus][1](split))
-    if kind == "tfds":
-        return _read_tfds(data, corpus, split)
-    if kind == "tsv":
-        return _read_tsv(data, Path(corpus), split)
-    source, target = _languages(data)
-    sides = [_read_lines(_find(Path(corpus), split, language)) for language in (source, target)]
-    if len(sides[0]) != len(sides[1]):
-        raise InputError(
-            f"the files of {split!r} in {corpus} must have a line for each line of the other. "
-            f"Received: {len(sides[0])} lines in {source}, {len(sides[1])} in {target}"
-        )
-    return Pairs(*sides)
+        pairs = _read_built_in(data, corpus, split)
+    elif kind == "tfds":
+        pairs = _read_tfds(data, corpus, split)
+    elif kind == "tsv":
+        pairs = _read_tsv(data, Path(corpus), split)
+    else:
+        pairs = _read_folder(data, Path(corpus), split)
+    if not pairs.sources:
+        why = f" (data.held_out={data.held_out}, of few lines)" if kind == "tsv" else ""
+        raise InputError(f"{data.corpus}: there is no pair in split {split!r}{why}")
+    return pairs
 
 
 def splits(data: DataConfig) -> tuple[str, ...]:
@@ -64,15 +64,15 @@ def splits(data: DataConfig) -> tuple[str, ...]:
     if kind == "built-in":
         return BUILT_IN[corpus][0]
     if kind == "tfds":
-        return tuple(_tfds_builder(corpus).info.splits)
+        return tuple(_tfds_builder(data, corpus).info.splits)
     if kind == "tsv":
-        return ("train", "val", "test")
+        return TSV_SPLITS
     files = {path.name.removesuffix(".gz") for path in Path(corpus).iterdir() if path.is_file()}
     languages = _languages(data)
     for language in languages:
         if not any(name.endswith(f".{language}") for name in files):
             found = {name.rpartition(".")[2] for name in files if "." in name}
-            raise unknown(f"language in {corpus}", language, found)
+            raise unknown("language", language, found, where=f" in {corpus}")
     by_language = [{n.removesuffix(f".{lang}") for n in files if n.endswith(f".{lang}")} for lang in languages]
     return tuple(sorted(by_language[0] & by_language[1]))
 
@@ -103,9 +103,11 @@ def _kind(data: DataConfig) -> tuple[str, str]:
         return "tsv", corpus
     if Path(corpus).is_dir():
         return "folder", corpus
+    if Path(corpus).exists():
+        raise InputError(f"--data {corpus}: a file must be a .tsv or .tsv.gz of source TAB target")
     if "/" in corpus or "." in corpus:
         raise InputError(f"--data {corpus}: there is no such folder, and no such .tsv or .tsv.gz file")
-    raise unknown("dataset", corpus, [*BUILT_IN, "tfds:NAME", "a folder", "a .tsv file"])
+    raise unknown("dataset", corpus, [*BUILT_IN, "tfds:NAME", "a folder that exists", "a .tsv file that exists"])
 
 
 def _languages(data: DataConfig) -> tuple[str, str]:
@@ -120,9 +122,41 @@ def _unzip(pairs: list[tuple[str, str]]) -> Pairs:
     return Pairs([source for source, _ in pairs], [target for _, target in pairs])
 
 
+def _read_built_in(data: DataConfig, corpus: str, split: str) -> Pairs:
+    known, pairs = BUILT_IN[corpus]
+    if split not in known:
+        raise unknown("split", split, known, where=f" of {corpus}")
+    languages = (data.source or TOY_LANGUAGES[0], data.target or TOY_LANGUAGES[1])
+    if corpus == "toy" and languages != TOY_LANGUAGES:
+        raise InputError(
+            "toy goes from en to de: leave --source and --target out, or give these. "
+            f"Received: {languages[0]} to {languages[1]}"
+        )
+    return _unzip(pairs(split))
+
+
+def _read_folder(data: DataConfig, folder: Path, split: str) -> Pairs:
+    source, target = _languages(data)
+    known = splits(data)
+    files = [_find(folder, split, language) for language in (source, target)]
+    there = [file.is_file() for file in files]
+    if any(there) and not all(there):
+        missing, other = files if there[1] else reversed(files)
+        raise InputError(f"{missing.with_suffix('') if missing.suffix == '.gz' else missing} is missing beside {other}")
+    if not any(there):
+        raise unknown("split", split, known, where=f" in {folder}")
+    sides = [_read_lines(file) for file in files]
+    if len(sides[0]) != len(sides[1]):
+        raise InputError(
+            f"{files[0]} and {files[1]} must have the same number of lines. "
+            f"Received: {len(sides[0])} and {len(sides[1])}"
+        )
+    return Pairs(*sides)
+
+
 def _find(folder: Path, split: str, language: str) -> Path:
-    plain = folder / f"{split}.{language}"
-    return plain if plain.is_file() else folder / f"{split}.{language}.gz"
+    plain, packed = folder / f"{split}.{language}", folder / f"{split}.{language}.gz"
+    return packed if packed.is_file() and not plain.is_file() else plain
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -142,39 +176,64 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def _read_tsv(data: DataConfig, path: Path, split: str) -> Pairs:
+    if split not in TSV_SPLITS:
+        raise unknown("split", split, TSV_SPLITS, where=f" of {path}")
     chosen = []
     for number, line in enumerate(_read_lines(path), 1):
         columns = line.split("\t")
         if len(columns) != 2:
-            raise InputError(f"{path}, line {number}: must be source TAB target. Received: {len(columns)} columns")
-        if _split_of(line, data.held_out) == split:
+            raise InputError(f"{path}, line {number}: must be 2 columns, source TAB target. Received: {len(columns)}")
+        if _split_of(line, data) == split:
             chosen.append((columns[0], columns[1]))
     return _unzip(chosen)
 
 
-def _split_of(line: str, held_out: float) -> str:
-    """Return the split of a line: a function of its text alone, so that equal pairs share a split."""
-    place = int.from_bytes(hashlib.sha256(b"tf_transformer" + line.encode()).digest()[:8]) / 2**64
-    return "test" if place < held_out else "val" if place < 2 * held_out else "train"
-
-
-def _tfds_builder(name: str):  # type: ignore[no-untyped-def]  # TFDS is untyped, and takes a second to import
-    import tensorflow_datasets as tfds
-
-    try:
-        return tfds.builder(name)
-    except (tfds.core.DatasetNotFoundError, tfds.core.registered.DatasetNotFoundError):
-        raise unknown("TFDS dataset", name, tfds.list_builders(with_community_datasets=False)) from None
-    except ValueError as error:
-        raise InputError(f"tfds:{name}: {str(error).splitlines()[0]}") from None
+def _split_of(line: str, data: DataConfig) -> str:
+    """Return the split of a line: a function of its text and the seed alone, so that equal pairs share a split."""
+    digest = hashlib.sha256(f"{data.held_out_seed}\t{line}".encode()).digest()
+    place = int.from_bytes(digest[:8]) / 2**64
+    return "test" if place < data.held_out else "val" if place < 2 * data.held_out else "train"
 
 
 def _read_tfds(data: DataConfig, name: str, split: str) -> Pairs:
-    builder = _tfds_builder(name)
     source, target = _languages(data)
-    for language in (source, target):
-        if language not in builder.info.features:
-            raise unknown(f"language in tfds:{name}", language, builder.info.features)
-    builder.download_and_prepare()
+    builder = _tfds_builder(data, name)
+    if split not in builder.info.splits:
+        raise unknown("split", split, builder.info.splits, where=f" of tfds:{name}")
     examples = builder.as_dataset(split=split, shuffle_files=False).as_numpy_iterator()
-    return _unzip([(example[source].decode(), example[target].decode()) for example in examples])
+    try:
+        return _unzip([(example[source].decode("utf-8"), example[target].decode("utf-8")) for example in examples])
+    except UnicodeDecodeError:
+        raise InputError(f"tfds:{name}, split {split}: not UTF-8") from None
+
+
+def _tfds_builder(data: DataConfig, name: str) -> Any:
+    """Return the builder of a dataset that has text in both languages, once it is on the disk."""
+    import tensorflow_datasets as tfds  # takes a second
+
+    try:
+        builder = tfds.builder(name)
+    except tfds.core.registered.DatasetNotFoundError:
+        raise unknown("TFDS dataset", name, tfds.list_builders(with_community_datasets=False)) from None
+    except Exception as error:
+        raise _tfds_failure(name, error) from None
+    features = builder.info.features
+    texts = (
+        [key for key in features if isinstance(features[key], tfds.features.Text)] if hasattr(features, "keys") else []
+    )
+    for language in _languages(data):
+        if language not in texts:
+            raise unknown("language", language, texts, where=f" of tfds:{name}")
+    try:
+        # TFDS talks on standard output, where our results go.
+        with contextlib.redirect_stdout(sys.stderr):
+            builder.download_and_prepare()
+    except Exception as error:
+        raise _tfds_failure(name, error) from None
+    return builder
+
+
+def _tfds_failure(name: str, error: Exception) -> InputError:
+    """Return the error for whatever TFDS, the script of a dataset or the network has raised."""
+    reason = next(iter(str(error).splitlines()), "")
+    return InputError(f"tfds:{name} cannot be prepared: {type(error).__name__}: {reason}")

@@ -40,17 +40,16 @@ class Linear(keras.layers.Layer):
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Create the weights for inputs [..., D]."""
-        self.kernel = self.add_weight(
-            name="kernel", shape=(input_shape[-1], self.units), initializer=self._initial_kernel
-        )
+        # Made here, for each draws its seed when it is made: a strategy may call for the values more than once.
+        initializers = [keras.initializers.GlorotUniform() for _ in range(self.parts)]
+
+        def initial(shape: tuple[int, int], dtype: str) -> Any:
+            part = (shape[0], shape[1] // self.parts)
+            return ops.concatenate([draw(part, dtype=dtype) for draw in initializers], axis=1)
+
+        self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], self.units), initializer=initial)
         if self.use_bias:
             self.bias = self.add_weight(name="bias", shape=(self.units,), initializer="zeros")
-
-    def _initial_kernel(self, shape: tuple[int, int], dtype: str) -> Any:
-        part = (shape[0], shape[1] // self.parts)
-        return ops.concatenate(
-            [keras.initializers.GlorotUniform()(part, dtype=dtype) for _ in range(self.parts)], axis=1
-        )
 
     def call(self, x: Any) -> Any:
         """Map x [..., D] to [..., units]."""

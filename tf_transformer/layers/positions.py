@@ -51,6 +51,8 @@ class TokenEmbedding(keras.layers.Layer):
 
     def call(self, ids: Any) -> Any:
         """Embed ids [B, T] -> [B, T, D]."""
+        # Under several replicas Keras builds its losses from a first batch that it averages, ids included.
+        ids = ops.cast(ids, "int32")
         # The reshape changes nothing: it reads the variable, for a custom gradient takes tensors only.
         table = ops.reshape(self.table, (self.vocab_size, self.d_model))
         return _rows(table, ids) * math.sqrt(self.d_model)

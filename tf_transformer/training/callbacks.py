@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from tf_transformer import checkpoints
 from tf_transformer.data import Batches
@@ -22,18 +23,18 @@ def updates(model: keras.Model) -> int:
 
 
 class EpochOrder(keras.callbacks.Callback):
-    """Turns `batches` to each epoch as it begins, and ends the epoch after its last batch.
+    """Turns `batches` to each epoch as it begins, and ends the epoch after its last batch. Goes first of the callbacks.
 
     Keras would end an epoch by asking for one batch too many, and the step that then fails has already counted
     itself in `optimizer.iterations` and moved the dropout seeds on.
 
     Args:
         batches: whose dataset is being fitted.
-        max_steps: updates in all, those before a resume included.
+        max_steps: updates in all, those before a resume included; no limit by default.
         skip: batches of the first epoch that were consumed before a resume.
     """
 
-    def __init__(self, batches: Batches, max_steps: int, skip: int = 0):
+    def __init__(self, batches: Batches, max_steps: int | None = None, skip: int = 0):
         super().__init__()
         self.batches = batches
         self.max_steps = max_steps
@@ -41,7 +42,8 @@ class EpochOrder(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Shuffle for this epoch."""
-        self.batches.start_epoch(epoch, skip=self.skip, limit=self.max_steps - updates(self.model))
+        limit = None if self.max_steps is None else self.max_steps - updates(self.model)
+        self.batches.start_epoch(epoch, skip=self.skip, limit=limit)
         self.skip = 0
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -51,7 +53,7 @@ class EpochOrder(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Go on with the next epoch, if there is one."""
-        self.model.stop_training = updates(self.model) >= self.max_steps
+        self.model.stop_training = self.max_steps is not None and updates(self.model) >= self.max_steps
 
 
 class StopOnNaN(keras.callbacks.Callback):
@@ -60,11 +62,15 @@ class StopOnNaN(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Look at the running loss, which stays NaN once it is."""
         if not math.isfinite(logs["loss"]):
-            raise InputError(
-                f"the loss is {logs['loss']} at step {updates(self.model)}: training stopped, and the "
-                "checkpoints before that step are kept. Lower training.learning_rate_factor or raise "
-                "training.warmup_steps"
-            )
+            raise diverged(updates(self.model), f"the loss is {logs['loss']}")
+
+
+def diverged(step: int, what: str) -> InputError:
+    """Return the error for training that has gone astray at a step."""
+    return InputError(
+        f"{what} at step {step}: training stopped, and the checkpoints before that step are kept. "
+        "Lower training.learning_rate_factor or raise training.warmup_steps"
+    )
 
 
 class Throughput(keras.callbacks.Callback):
@@ -124,6 +130,9 @@ class SaveCheckpoints(keras.callbacks.Callback):
         self._save(updates(self.model), place | logs)
 
     def _save(self, step: int, state: dict[str, Any]) -> None:
+        # The loss of a step is of the weights before it: what its update did to them shows here.
+        if not all(np.isfinite(variable.numpy()).all() for variable in self.variables.values()):
+            raise diverged(step, "a weight is not a finite number")
         checkpoints.save(self.folder, step, self.variables, state)
         known = checkpoints.all_of(self.folder)
         keep = {*known[-self.keep_last :], best(known)}

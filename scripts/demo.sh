@@ -1,0 +1,21 @@
+#!/bin/sh
+# From a bare clone to an exported English-to-German translator, by the commands that you would type.
+set -eu
+cd "$(dirname "$0")/.."
+echo "Installing into .venv ..."
+sh scripts/install.sh
+PATH="$PWD/.venv/bin:$PATH"
+
+run() {
+    echo
+    echo "\$ $*"
+    "$@"
+}
+
+rm -rf saved_models/toy_en_de # of an earlier demo
+run tf-transformer train --data toy --config scripts/toy.toml --run-dir runs/toy_en_de --overwrite
+run tf-transformer evaluate --model runs/toy_en_de --split test --examples 5
+run tf-transformer export --run-dir runs/toy_en_de --output saved_models/toy_en_de/1
+echo
+echo "\$ echo 'My old friend gives the small children a red book.' | tf-transformer translate --model saved_models/toy_en_de/1"
+echo 'My old friend gives the small children a red book.' | tf-transformer translate --model saved_models/toy_en_de/1

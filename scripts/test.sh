@@ -1,0 +1,14 @@
+#!/bin/sh
+# Linters and tests. --long adds the long tests: real text, fault injection, load, fuzzing.
+set -eu
+cd "$(dirname "$0")/.."
+case ${1:-} in
+    "") chosen="not long" ;;
+    --long) chosen="long or not long" ;;
+    *) echo "usage: sh scripts/test.sh [--long]" >&2; exit 2 ;;
+esac
+sh scripts/install.sh "[test]"
+.venv/bin/ruff check .
+.venv/bin/ruff format --check .
+.venv/bin/mypy
+.venv/bin/python -m pytest -q -m "$chosen" --durations=10

@@ -1,0 +1,90 @@
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import tensorflow as tf
+
+from tf_transformer import Translator
+from tf_transformer.data import copy_task
+from tf_transformer.errors import InputError
+from tf_transformer.export import DESCRIPTION, ExportedTranslator, export, foreign_ops, is_export
+
+SENTENCES = [source for source, _ in copy_task.pairs("test")[:7]] + ["", "a b", "Ω ☕"]
+
+
+def test_it_translates_as_the_run_does(copy_run, copy_export):
+    translator, exported = Translator.load(copy_run), ExportedTranslator(copy_export)
+    assert exported.translate_strings(SENTENCES) == translator.translate_strings(SENTENCES)
+    assert exported.translate_strings([]) == []
+
+
+def test_the_signature(copy_run, copy_export):
+    function = tf.saved_model.load(str(copy_export)).signatures["serving_default"]
+    _, arguments = function.structured_input_signature
+    assert arguments == {"text": tf.TensorSpec([None], tf.string, name="text")}
+    outputs = function(text=tf.constant(SENTENCES))
+    assert outputs.keys() == {"translation", "score"}
+    assert outputs["translation"].dtype == tf.string
+    assert outputs["score"].dtype == tf.float32
+    _, expected = Translator.load(copy_run).translate(tf.constant(SENTENCES))
+    assert outputs["score"].numpy() == pytest.approx(expected.numpy(), abs=1e-4)
+
+
+def test_it_needs_only_tensorflow_and_tensorflow_text(copy_run, copy_export):
+    code = f"""
+        import json, sys
+        import tensorflow as tf, tensorflow_text
+        model = tf.saved_model.load({str(copy_export)!r})
+        outputs = model.signatures["serving_default"](text=tf.constant({SENTENCES!r}))
+        assert not {{"tf_transformer", "keras", "sentencepiece"}} & set(sys.modules)
+        print(json.dumps([text.decode() for text in outputs["translation"].numpy()]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False, cwd=copy_export
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == Translator.load(copy_run).translate_strings(SENTENCES)
+
+
+def test_every_op_is_one_that_runtimes_have(copy_export):
+    assert foreign_ops(copy_export) == set()
+
+
+def test_foreign_ops_are_found(tmp_path):
+    module = tf.Module()
+    module.table = tf.Variable(tf.zeros([3, 2]))
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)], jit_compile=False)
+    def update(x):
+        from tensorflow.compiler.tf2xla.python import xla
+
+        return xla.dynamic_slice(module.table, [0, 0], [1, 2]) * x
+
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=update)
+    assert foreign_ops(tmp_path / "model") == {"XlaDynamicSlice"}
+
+
+def test_it_describes_itself(copy_export):
+    assert is_export(copy_export)
+    description = json.loads((copy_export / DESCRIPTION).read_text())
+    assert description["config"]["data"]["corpus"] == "copy"
+    assert description["checkpoint"]["val_accuracy"] > 0.9
+
+
+def test_an_existing_target_and_a_foreign_run_are_refused(copy_run, copy_export, tmp_path):
+    before = sorted(os.listdir(copy_export))
+    with pytest.raises(InputError, match=f"{copy_export} exists"):
+        export(copy_run, copy_export)
+    assert sorted(os.listdir(copy_export)) == before
+    with pytest.raises(InputError, match="is not a run directory"):
+        export(tmp_path, tmp_path / "out" / "1")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_foreign_saved_model_is_refused(tmp_path):
+    tf.saved_model.save(tf.Module(), str(tmp_path / "theirs"))
+    with pytest.raises(InputError, match="is not a SavedModel of ours"):
+        ExportedTranslator(tmp_path / "theirs")
