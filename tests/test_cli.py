@@ -14,8 +14,9 @@ import pytest
 
 from tf_transformer import __version__, cli
 from tf_transformer.cli import main
-from tf_transformer.config import PRESETS, Config, override
+from tf_transformer.config import PRESETS, Config
 from tf_transformer.data.copy_task import SIZES
+from tf_transformer.settings import override
 
 COMMANDS = ("train", "translate", "evaluate", "export", "info")
 

@@ -11,18 +11,9 @@ import numpy as np
 import pytest
 
 from tf_transformer import Transformer
-from tf_transformer.config import (
-    CHOICES,
-    PRESETS,
-    Config,
-    ModelConfig,
-    override,
-    parse_setting,
-    preset,
-    read_toml,
-    settings_help,
-)
+from tf_transformer.config import CHOICES, PRESETS, Config, ModelConfig, preset
 from tf_transformer.errors import InputError, unknown
+from tf_transformer.settings import override, parse_setting, read_toml, settings_help
 
 BASE = Config()
 

@@ -8,8 +8,8 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "tf_transformer"
 ORDER = [
     {"errors", "config", "quiet", "checkpoints", "layers", "decoding", "evaluation"},
-    {"model", "tokenizers"},
-    {"data", "run_directory"},
+    {"model", "tokenizers", "settings"},
+    {"data", "run_directory", "arguments"},
     {"training", "translator"},
     {"export"},
     {"cli"},

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import itertools
 import json
 import logging
 import os
@@ -9,22 +10,21 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from tf_transformer import __version__, config
-from tf_transformer.errors import InputError, unknown
+from tf_transformer import config, settings
+from tf_transformer.arguments import DATA_HELP, parser
+from tf_transformer.errors import InputError
 from tf_transformer.quiet import import_tensorflow
 
 if TYPE_CHECKING:
     from tf_transformer.translator import TranslateBatch
 
-DATA_HELP = "a folder of SPLIT.LANG[.gz] files, a .tsv[.gz] of source TAB target, tfds:NAME[/CONFIG], toy or copy"
-MODEL_HELP = "a run directory or an exported SavedModel"
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit code: 0, or 2 for input that the user can mend."""
-    options = _parser().parse_args(arguments)
+    commands = {"train": _train, "translate": _translate, "evaluate": _evaluate, "export": _export, "info": _info}
+    options = parser(commands).parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     logging.getLogger("absl").setLevel(logging.ERROR)
     try:
@@ -72,7 +72,7 @@ def _train(options: argparse.Namespace) -> None:
 
 def _resolve(options: argparse.Namespace) -> config.Config:
     """Lay preset, TOML file, settings and named options over each other."""
-    file = config.read_toml(options.config) if options.config else {}
+    file = settings.read_toml(options.config) if options.config else {}
     name = str(file.pop("preset", "tiny"))
     named = (
         ("data", "corpus", options.data),
@@ -82,10 +82,10 @@ def _resolve(options: argparse.Namespace) -> config.Config:
         ("training", "seed", options.seed),
         ("tokenizer", "file", options.tokenizer),
     )
-    resolved = config.override(
+    resolved = settings.override(
         config.preset(options.preset or name),
         file,
-        *map(config.parse_setting, options.set),
+        *map(settings.parse_setting, options.set),
         *({section: {key: value}} for section, key, value in named if value is not None),
     )
     for key in ("input_vocab_size", "target_vocab_size"):
@@ -116,10 +116,9 @@ def _translate(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from tf_transformer.evaluation import TOKENIZERS, score
+    from tf_transformer.evaluation import bleu_metric, score
 
-    if options.tokenize not in TOKENIZERS:
-        raise unknown("tokenizer of sacreBLEU", options.tokenize, TOKENIZERS)
+    bleu_metric(options.tokenize)  # refused before anything is translated
     output = Path(options.output) if options.output else None
     if output and output.is_dir():
         raise InputError(f"--output {output} is a folder: give a file")
@@ -129,7 +128,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     from tf_transformer.data import read
     from tf_transformer.translator import translate_lines
 
-    trained = config.override(config.Config(), description["config"]).data
+    trained = settings.override(config.Config(), description["config"]).data
     given = {"corpus": options.data, "source": options.source, "target": options.target}
     data = dataclasses.replace(trained, **{name: value for name, value in given.items() if value is not None})
     pairs = read(data, options.split)
@@ -149,6 +148,9 @@ def _evaluate(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(dataclasses.asdict(scores) | {"seconds": round(seconds, 2)}))
         return
+    shown = zip(pairs.sources, translations, pairs.targets, strict=True)
+    for source, translation, reference in itertools.islice(shown, options.examples):
+        print(f"source       {source}\ntranslation  {translation}\nreference    {reference}\n")
     exact = sum(map(str.__eq__, translations, pairs.targets))
     print(f"BLEU  {scores.bleu:.2f}  {scores.signature}")
     print(f"chrF2 {scores.chrf:.2f}  {scores.chrf_signature}")
@@ -216,88 +218,3 @@ def _counted(lines: Iterable[str], total: int | None = None) -> Iterator[str]:
             print(f"\r{number}{f' of {total}' if total else ''} sentences", end="", file=sys.stderr, flush=True)
     if shown:
         print(f"\r{number} sentences{' ' * 20}", file=sys.stderr)
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, and that takes no option for a longer one."""
-
-    def __init__(self, **settings: Any):
-        super().__init__(**settings, allow_abbrev=False)
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="tf-transformer",
-        description="Train a Transformer on parallel text, translate with it, and export it.",
-    )
-    parser.add_argument("--version", action="version", version=f"tf-transformer {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-
-    def command(name: str, run: Any, description: str, epilog: str | None = None) -> argparse.ArgumentParser:
-        sub = commands.add_parser(
-            name,
-            help=description,
-            description=description,
-            epilog=epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        sub.set_defaults(run=run)
-        return sub
-
-    presets = ", ".join(config.PRESETS)
-    train = command(
-        "train",
-        _train,
-        "Train a translator, or go on with a run that was started by the same command.",
-        "settings for --set and for the TOML file, with the defaults that a preset changes:\n" + config.settings_help(),
-    )
-    train.add_argument("--run-dir", required=True, metavar="DIR", help="where the run is written, or goes on")
-    train.add_argument("--data", metavar="DATA", help=f"{DATA_HELP}; required, here or in the TOML file")
-    train.add_argument("--source", metavar="LANG", help="source language, as in the file names")
-    train.add_argument("--target", metavar="LANG", help="target language, as in the file names")
-    train.add_argument("--preset", metavar="NAME", help=f"model and training values: {presets} (default: tiny)")
-    train.add_argument("--config", metavar="FILE", help="TOML file laid over the preset")
-    train.add_argument(
-        "--set", metavar="SECTION.KEY=VALUE", action="append", default=[], help="a setting; may be repeated"
-    )
-    train.add_argument("--max-steps", type=int, metavar="N", help="optimizer updates in all (default: the preset's)")
-    train.add_argument("--seed", type=int, metavar="N", help="of weights, dropout and data order (default: 0)")
-    train.add_argument("--tokenizer", metavar="FILE", help="an existing SentencePiece model instead of a new one")
-    train.add_argument("--overwrite", action="store_true", help="start anew where a run exists (default: go on)")
-
-    translate = command("translate", _translate, "Translate standard input, line by line, to standard output.")
-    evaluate = command("evaluate", _evaluate, "Translate a test set and score it by sacreBLEU: BLEU and chrF.")
-    for sub in (translate, evaluate):
-        sub.add_argument("--model", required=True, metavar="DIR", help=MODEL_HELP)
-        sub.add_argument(
-            "--batch-size", type=_positive, default=64, metavar="N", help="sentences at once (default: %(default)s)"
-        )
-    evaluate.add_argument("--data", metavar="DATA", help=f"{DATA_HELP} (default: what the model was trained on)")
-    evaluate.add_argument("--split", default="test", metavar="NAME", help="split of the data (default: %(default)s)")
-    evaluate.add_argument("--source", metavar="LANG", help="source language (default: the model's)")
-    evaluate.add_argument("--target", metavar="LANG", help="target language (default: the model's)")
-    evaluate.add_argument(
-        "--tokenize",
-        default="13a",
-        metavar="NAME",
-        help="sacreBLEU's tokenizer; none for tokenised text (default: 13a)",
-    )
-    evaluate.add_argument("--output", metavar="FILE", help="keep the translations here (default: nowhere)")
-    evaluate.add_argument("--json", action="store_true", help="print one JSON object (default: lines to read)")
-
-    export = command("export", _export, "Write a run as a SavedModel that takes and gives strings.")
-    export.add_argument("--run-dir", required=True, metavar="DIR", help="a trained run")
-    export.add_argument("--output", required=True, metavar="DIR", help="a new folder, such as saved_models/NAME/1")
-
-    info = command("info", _info, "Print what a run or an export is made of, as JSON.")
-    info.add_argument("path", metavar="DIR", help=MODEL_HELP)
-    return parser
-
-
-def _positive(text: str) -> int:
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"must be an integer of at least 1. Received: {text!r}")
-    return int(text)

@@ -1,13 +1,10 @@
-"""What a run is made of: frozen dataclasses, presets, and what a user lays over them (TOML, KEY=VALUE)."""
+"""What a run is made of: frozen dataclasses, and presets."""
 
 import dataclasses
 import math
-import tomllib
 import types
-import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from tf_transformer.errors import InputError, unknown
@@ -24,9 +21,6 @@ CHOICES = {
     "normalization": ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"),
 }
 """The fields that take one of a few words, and those words."""
-
-TYPE_NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true or false", types.NoneType: "none"}
-"""How an error calls the types that fields have."""
 
 SPECIAL_TOKENS = 4
 """Padding, unknown, start and end: ids 0 to 3 of every vocabulary."""
@@ -224,76 +218,3 @@ def preset(name: str) -> Config:
     if name not in PRESETS:
         raise unknown("preset", name, PRESETS)
     return PRESETS[name]
-
-
-def override(config: Config, *layers: Mapping[str, Any]) -> Config:
-    """Return `config` with layers, nested dictionaries such as `{"model": {"d_model": 64}}`, laid over it.
-
-    A later layer goes over an earlier one, and only the outcome must be valid: settings that belong together, such
-    as `d_model` and `num_heads`, may come one by one.
-
-    Raises:
-        InputError: an unknown key, or a value of the wrong type or out of range.
-    """
-    sections = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
-    hints = {name: typing.get_type_hints(type(section)) for name, section in sections.items()}
-    changes: dict[str, dict[str, Any]] = {}
-    for layer in layers:
-        for section, settings in layer.items():
-            if section not in sections:
-                raise unknown("section", section, sections)
-            if not isinstance(settings, Mapping):
-                raise InputError(f"{section} must be a table of settings. Received: {settings!r}")
-            for key, value in settings.items():
-                if key not in hints[section]:
-                    raise unknown("key", f"{section}.{key}", (f"{section}.{name}" for name in hints[section]))
-                changes.setdefault(section, {})[key] = _typed(f"{section}.{key}", value, hints[section][key])
-    for section, settings in changes.items():
-        try:
-            sections[section] = dataclasses.replace(sections[section], **settings)
-        except InputError as error:
-            raise InputError(f"{section}.{error}") from None
-    return Config(**sections)
-
-
-def _typed(key: str, value: Any, hint: Any) -> Any:
-    kinds = typing.get_args(hint) or (hint,)
-    if type(value) in kinds:
-        return value
-    if type(value) is int and float in kinds:
-        return float(value)
-    raise InputError(f"{key} must be {' or '.join(map(TYPE_NAMES.__getitem__, kinds))}. Received: {value!r}")
-
-
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """Return the settings of a TOML file, as `override` takes them (and perhaps a `preset`)."""
-    try:
-        return tomllib.loads(Path(path).read_text("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a TOML file: {error}") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-
-
-def parse_setting(text: str) -> dict[str, Any]:
-    """Return what `section.key=value` means, as `override` takes it; a bare word is a string, none is None."""
-    name, equals, value = text.partition("=")
-    section, dot, key = name.strip().partition(".")
-    if not (equals and dot):
-        raise InputError(f"a setting is written SECTION.KEY=VALUE, such as model.dropout_rate=0.3. Received: {text!r}")
-    value = value.strip()
-    try:
-        parsed = None if value == "none" and key not in CHOICES else tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        parsed = value
-    return {section: {key: parsed}}
-
-
-def settings_help() -> str:
-    """Return a line for every setting, with its default and its meaning."""
-    lines = []
-    for section in dataclasses.fields(Config):
-        for f in dataclasses.fields(typing.get_type_hints(Config)[section.name]):
-            default = "none" if f.default is None else f.default
-            lines.append(f"  {section.name}.{f.name}={default}  {f.metadata['help']}")
-    return "\n".join(lines)

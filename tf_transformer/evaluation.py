@@ -4,7 +4,7 @@ import dataclasses
 
 from sacrebleu.metrics import BLEU, CHRF
 
-from tf_transformer.errors import unknown
+from tf_transformer.errors import InputError, unknown
 
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
 
@@ -32,12 +32,9 @@ def score(translations: list[str], references: list[str], tokenize: str = "13a")
         tokenize: sacreBLEU's tokenizer; "none" for text that is tokenised already (it then equals multi-bleu.perl).
 
     Raises:
-        InputError: a tokenizer that sacreBLEU does not have.
+        InputError: as `bleu_metric`.
     """
-    if tokenize not in TOKENIZERS:
-        raise unknown("tokenizer of sacreBLEU", tokenize, TOKENIZERS)
-    # `force`: tokenised text is meant to be so.
-    bleu, chrf = BLEU(tokenize=tokenize, force=tokenize == "none"), CHRF()
+    bleu, chrf = bleu_metric(tokenize), CHRF()
     bleu_score = bleu.corpus_score(translations, [references])
     chrf_score = chrf.corpus_score(translations, [references])
     return Scores(
@@ -47,3 +44,18 @@ def score(translations: list[str], references: list[str], tokenize: str = "13a")
         chrf_signature=str(chrf.get_signature()),
         sentences=len(references),
     )
+
+
+def bleu_metric(tokenize: str) -> BLEU:
+    """Return sacreBLEU's metric with a tokenizer.
+
+    Raises:
+        InputError: a tokenizer that sacreBLEU does not have, or that needs a package that is not installed.
+    """
+    if tokenize not in TOKENIZERS:
+        raise unknown("tokenizer of sacreBLEU", tokenize, TOKENIZERS)
+    try:
+        # `force`: tokenised text is meant to be so.
+        return BLEU(tokenize=tokenize, force=tokenize == "none")
+    except (RuntimeError, ImportError) as error:
+        raise InputError(f"sacreBLEU's tokenizer {tokenize} is not installed: {' '.join(str(error).split())}") from None

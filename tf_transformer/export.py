@@ -11,8 +11,8 @@ from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from tf_transformer import checkpoints
 from tf_transformer.errors import InputError
-from tf_transformer.run_directory import FORMAT_VERSION, RunDirectory
-from tf_transformer.translator import Translator
+from tf_transformer.run_directory import RunDirectory, read_description
+from tf_transformer.translator import Translator, decoded
 
 DESCRIPTION = Path("assets.extra", "tf_transformer.json")
 TEXT_OPS = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
@@ -84,14 +84,13 @@ class ExportedTranslator:
         self.description = describe(self.path)
         try:
             self._model = tf.saved_model.load(os.fspath(path))
-        except OSError as error:
-            raise InputError(f"{path} cannot be loaded: {error}") from None
-        self._translate = self._model.signatures["serving_default"]
+            self._translate = self._model.signatures["serving_default"]
+        except (OSError, ValueError, KeyError, tf.errors.OpError) as error:
+            raise InputError(f"{path} is damaged: {error}") from None
 
     def translate_strings(self, sentences: list[str]) -> list[str]:
         """Translate Python strings."""
-        translations = self._translate(text=tf.constant(sentences, tf.string))["translation"]
-        return [translation.decode() for translation in translations.numpy()]
+        return decoded(lambda: self._translate(text=tf.constant(sentences, tf.string))["translation"])
 
 
 def is_export(path: str | Path) -> bool:
@@ -101,11 +100,4 @@ def is_export(path: str | Path) -> bool:
 
 def describe(path: Path) -> dict[str, Any]:
     """Return what was written beside a SavedModel of ours: config, data, versions, metrics."""
-    try:
-        description = json.loads((path / DESCRIPTION).read_text("utf-8"))
-        version = description["format_version"]
-    except (OSError, ValueError, KeyError):
-        raise InputError(f"{path} is not a SavedModel of ours: it has no {DESCRIPTION}") from None
-    if version != FORMAT_VERSION:
-        raise InputError(f"{path} has format version {version}; this version reads {FORMAT_VERSION}")
-    return description
+    return read_description(path / DESCRIPTION, "SavedModel of ours", path)

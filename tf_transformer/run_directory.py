@@ -9,15 +9,33 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
+import tensorflow as tf
 
 from tf_transformer import __version__, checkpoints
-from tf_transformer.config import Config, override
+from tf_transformer.config import Config
 from tf_transformer.errors import InputError
 from tf_transformer.model import Transformer
+from tf_transformer.settings import override
 from tf_transformer.tokenizers import Tokenizer
 
 FORMAT_VERSION = 1
 PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
+
+
+def read_description(file: Path, kind: str, folder: Path) -> dict[str, Any]:
+    """Return what `file` tells of a run or an export of ours, in `folder`.
+
+    Raises:
+        InputError: there is no such file of ours, or it is of another format.
+    """
+    try:
+        description = json.loads(file.read_text("utf-8"))
+        if (version := description["format_version"]) != FORMAT_VERSION:
+            raise InputError(f"{folder} has format version {version}; this version of ours reads {FORMAT_VERSION}")
+        description["config"]["model"]
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+        raise InputError(f"{folder} is not a {kind}: {file.relative_to(folder)} is missing or damaged") from None
+    return description
 
 
 class RunDirectory:
@@ -29,15 +47,7 @@ class RunDirectory:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        try:
-            self.description: dict[str, Any] = json.loads((self.path / "config.json").read_text("utf-8"))
-            version = self.description["format_version"]
-        except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(f"{self.path} is not a run directory: it has no config.json of ours") from None
-        if version != FORMAT_VERSION:
-            raise InputError(
-                f"{self.path} has format version {version}; this version of tf-transformer reads {FORMAT_VERSION}"
-            )
+        self.description = read_description(self.path / "config.json", "run directory", self.path)
         self.config = override(Config(), self.description["config"])
 
     @classmethod
@@ -147,9 +157,11 @@ def build_model(config: Config) -> Transformer:
     keras.utils.set_random_seed(config.training.seed)
     try:
         model = Transformer(**dataclasses.asdict(config.model))
+        model.build(((None, None), (None, None)))
     except ValueError as error:
         raise InputError(f"model: {error}") from None
-    model.build(((None, None), (None, None)))
+    except tf.errors.ResourceExhaustedError as error:
+        raise InputError(f"the model does not fit into memory: {error.message}") from None
     return model
 
 

@@ -7,9 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from tf_transformer.decoding import Hypotheses, greedy
+from tf_transformer.errors import InputError
 from tf_transformer.model import Transformer
 from tf_transformer.run_directory import load
 from tf_transformer.tokenizers import END, PAD, START, Tokenizer
+
+TOO_LONG = "a sentence is too long"
 
 TranslateBatch = Callable[[list[str]], list[str]]
 
@@ -96,7 +99,21 @@ class Translator(tf.Module):
 
     def translate_strings(self, sentences: list[str]) -> list[str]:
         """Translate Python strings, as `translate_lines` wants it."""
-        return [translation.decode() for translation in self(tf.constant(sentences)).numpy()]
+        return decoded(lambda: self(tf.constant(sentences, tf.string)))
+
+
+def decoded(translate: Callable[[], tf.Tensor]) -> list[str]:
+    """Return translations as Python strings.
+
+    Raises:
+        InputError: a sentence is longer than the positions that the model has learned.
+    """
+    try:
+        return [translation.decode() for translation in translate().numpy()]
+    except tf.errors.InvalidArgumentError as error:
+        if TOO_LONG in error.message:
+            raise InputError(error.message[error.message.index(TOO_LONG) :].splitlines()[0]) from None
+        raise
 
 
 def translate_lines(

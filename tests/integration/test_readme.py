@@ -4,7 +4,10 @@ import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
+
+from tf_transformer.arguments import parser
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -26,12 +29,10 @@ def test_the_python_example_runs_and_is_short(tmp_path):
 
 
 def test_every_command_it_shows_exists():
-    from tf_transformer.cli import _parser
-
     shown = re.findall(r"^tf-transformer +([^\n|<>#]*)", README, flags=re.M)
     assert len(shown) >= 5
     for line in shown:
-        _parser().parse_args(line.split())
+        parser(defaultdict(lambda: print)).parse_args(line.split())
 
 
 def test_the_files_it_names_exist():

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from tf_transformer import checkpoints, load
-from tf_transformer.config import PRESETS, Config, override
+from tf_transformer.config import PRESETS, Config
 from tf_transformer.data import copy_task
 from tf_transformer.errors import InputError
 from tf_transformer.run_directory import RunDirectory
+from tf_transformer.settings import override
 from tf_transformer.training.fit import train
 
 STEPS_PER_EPOCH = 6
@@ -166,7 +167,8 @@ def test_a_resumed_run_equals_an_uninterrupted_one(corpus, tmp_path):
             in_fresh_process(f"""
                 import sys
                 import tensorflow as tf
-                from tf_transformer.config import override, PRESETS
+                from tf_transformer.config import PRESETS
+                from tf_transformer.settings import override
                 from tf_transformer.training.fit import train
                 tf.config.experimental.enable_op_determinism()
                 config = override(PRESETS["tiny"], {small(corpus, max_steps=stop).as_dict()!r})
@@ -202,7 +204,8 @@ def test_replicas_give_the_same_losses_and_gradients(corpus, tmp_path):
             import json, keras, numpy as np, tensorflow as tf
             cpu = tf.config.list_physical_devices("CPU")[0]
             tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * {replicas})
-            from tf_transformer.config import PRESETS, override
+            from tf_transformer.config import PRESETS
+            from tf_transformer.settings import override
             from tf_transformer.data import Batches, encode, read
             from tf_transformer.run_directory import build_model
             from tf_transformer.tokenizers import Tokenizer, train_tokenizer

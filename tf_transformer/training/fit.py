@@ -12,10 +12,11 @@ import keras
 import tensorflow as tf
 
 from tf_transformer import checkpoints
-from tf_transformer.config import Config, override
+from tf_transformer.config import Config
 from tf_transformer.data import Batches, Pairs, TokenPairs, encode, read, validation_split
 from tf_transformer.errors import InputError
 from tf_transformer.run_directory import RunDirectory, build_model, weights
+from tf_transformer.settings import override
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
 from tf_transformer.training.callbacks import (
     EpochOrder,

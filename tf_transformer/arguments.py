@@ -1,0 +1,104 @@
+"""What the command `tf-transformer` understands."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from tf_transformer import __version__
+from tf_transformer.config import PRESETS
+from tf_transformer.settings import settings_help
+
+DATA_HELP = "a folder of SPLIT.LANG[.gz] files, a .tsv[.gz] of source TAB target, tfds:NAME[/CONFIG], toy or copy"
+MODEL_HELP = "a run directory or an exported SavedModel"
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, and that takes no option for a longer one."""
+
+    def __init__(self, **settings: Any):
+        super().__init__(**settings, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.ArgumentParser:
+    """Return the parser; the parsed options hold as `run` what `run` has for their command."""
+    parser = _Parser(
+        prog="tf-transformer",
+        description="Train a Transformer on parallel text, translate with it, and export it.",
+    )
+    parser.add_argument("--version", action="version", version=f"tf-transformer {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def command(name: str, description: str, epilog: str | None = None) -> argparse.ArgumentParser:
+        sub = commands.add_parser(
+            name,
+            help=description,
+            description=description,
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        sub.set_defaults(run=run[name])
+        return sub
+
+    presets = ", ".join(PRESETS)
+    train = command(
+        "train",
+        "Train a translator, or go on with a run that was started by the same command.",
+        "settings for --set and for the TOML file, with the defaults that a preset changes:\n" + settings_help(),
+    )
+    train.add_argument("--run-dir", required=True, metavar="DIR", help="where the run is written, or goes on")
+    train.add_argument("--data", metavar="DATA", help=f"{DATA_HELP}; required, here or in the TOML file")
+    train.add_argument("--source", metavar="LANG", help="source language, as in the file names")
+    train.add_argument("--target", metavar="LANG", help="target language, as in the file names")
+    train.add_argument("--preset", metavar="NAME", help=f"model and training values: {presets} (default: tiny)")
+    train.add_argument("--config", metavar="FILE", help="TOML file laid over the preset")
+    train.add_argument(
+        "--set", metavar="SECTION.KEY=VALUE", action="append", default=[], help="a setting; may be repeated"
+    )
+    train.add_argument("--max-steps", type=int, metavar="N", help="optimizer updates in all (default: the preset's)")
+    train.add_argument("--seed", type=int, metavar="N", help="of weights, dropout and data order (default: 0)")
+    train.add_argument("--tokenizer", metavar="FILE", help="an existing SentencePiece model instead of a new one")
+    train.add_argument("--overwrite", action="store_true", help="start anew where a run exists (default: go on)")
+
+    translate = command("translate", "Translate standard input, line by line, to standard output.")
+    evaluate = command("evaluate", "Translate a test set and score it by sacreBLEU: BLEU and chrF.")
+    for sub in (translate, evaluate):
+        sub.add_argument("--model", required=True, metavar="DIR", help=MODEL_HELP)
+        sub.add_argument(
+            "--batch-size", type=_positive, default=64, metavar="N", help="sentences at once (default: %(default)s)"
+        )
+    evaluate.add_argument("--data", metavar="DATA", help=f"{DATA_HELP} (default: what the model was trained on)")
+    evaluate.add_argument("--split", default="test", metavar="NAME", help="split of the data (default: %(default)s)")
+    evaluate.add_argument("--source", metavar="LANG", help="source language (default: the model's)")
+    evaluate.add_argument("--target", metavar="LANG", help="target language (default: the model's)")
+    evaluate.add_argument(
+        "--tokenize",
+        default="13a",
+        metavar="NAME",
+        help="sacreBLEU's tokenizer; none for tokenised text (default: 13a)",
+    )
+    evaluate.add_argument("--output", metavar="FILE", help="keep the translations here (default: nowhere)")
+    evaluate.add_argument(
+        "--examples",
+        type=int,
+        default=0,
+        metavar="N",
+        help="sentences to show beside their references (default: 0)",
+    )
+    evaluate.add_argument("--json", action="store_true", help="print one JSON object (default: lines to read)")
+
+    export = command("export", "Write a run as a SavedModel that takes and gives strings.")
+    export.add_argument("--run-dir", required=True, metavar="DIR", help="a trained run")
+    export.add_argument("--output", required=True, metavar="DIR", help="a new folder, such as saved_models/NAME/1")
+
+    info = command("info", "Print what a run or an export is made of, as JSON.")
+    info.add_argument("path", metavar="DIR", help=MODEL_HELP)
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 1. Received: {text!r}")
+    return int(text)
