@@ -186,11 +186,18 @@ PRESETS: Mapping[str, Config] = types.MappingProxyType(
         # 4 layers of 128: a laptop trains it on tens of thousands of sentences in half an hour.
         "tiny": Config(
             model=ModelConfig(
-                num_layers=4, d_model=128, num_heads=4, dff=256, dropout_rate=0.2, share_embeddings="all"
+                num_layers=4,
+                d_model=128,
+                num_heads=4,
+                dff=256,
+                dropout_rate=0.15,
+                # Within so few updates it learns several times faster than post-norm.
+                norm="pre",
+                share_embeddings="all",
             ),
             tokenizer=TokenizerConfig(vocab_size=4_000),
             data=DataConfig(batch_tokens=3_000),
-            training=TrainingConfig(max_steps=3_500, warmup_steps=1_000, learning_rate_factor=1.6),
+            training=TrainingConfig(max_steps=3_500, warmup_steps=400, learning_rate_factor=0.7),
         ),
         # The sizes of the TensorFlow tutorial.
         "small": Config(
