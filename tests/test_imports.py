@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "tf_transformer"
 ORDER = [
-    {"errors", "config", "quiet", "checkpoints", "layers", "decoding", "evaluation"},
+    {"errors", "registration", "config", "quiet", "checkpoints", "layers", "decoding", "evaluation"},
     {"model", "tokenizers", "settings"},
     {"data", "run_directory", "arguments"},
     {"training", "translator"},

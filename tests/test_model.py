@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import tf_transformer.training
 from tf_transformer import PRESETS, Transformer
+from tf_transformer.registration import MODULES
 
 B, T, S, D, H, DFF, V = 2, 3, 5, 14, 7, 11, 17
 SIZES = dict(num_layers=2, d_model=D, num_heads=H, dff=DFF, input_vocab_size=V, target_vocab_size=V)
@@ -120,6 +122,9 @@ def test_gradients_reach_every_weight():
 def test_wrong_arguments_are_refused():
     for wrong, message in (
         ({"num_heads": 3}, "d_model=14, num_heads=3"),
+        ({"num_heads": 0}, "num_heads=0"),
+        ({"target_vocab_size": None}, "target_vocab_size=None"),
+        ({"d_model": 21}, "d_model=21"),
         ({"share_embeddings": "some"}, "some"),
         ({"share_embeddings": "all", "input_vocab_size": 19}, "input_vocab_size=19, target_vocab_size=17"),
         ({"norm": "sandwich"}, "sandwich"),
@@ -193,3 +198,25 @@ def test_model_fit_trains_it_as_it_stands():
     model.compile(keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     history = model.fit((source, target[:, :-1]), target[:, 1:], epochs=8, verbose=0).history["loss"]
     assert history[-1] < 0.8 * history[0]
+
+
+def test_every_class_that_keras_must_find_has_a_stand_in():
+    assert tf_transformer.training
+    registered = {
+        name: c for name, c in keras.saving.get_custom_objects().items() if name.startswith("tf_transformer>")
+    }
+    assert registered.keys() == {f"tf_transformer>{name}" for names in MODULES.values() for name in names}
+    for name, found in registered.items():
+        assert found.__module__.startswith("tf_transformer."), name  # the class itself, once it is imported
+
+
+def test_a_look_for_keras_does_not_spend_the_import_hook(tmp_path):
+    build().save(tmp_path / "model.keras")
+    in_fresh_process(f"""
+        import importlib.util, sys
+        import tf_transformer
+        assert importlib.util.find_spec("keras") is not None
+        assert "keras" not in sys.modules
+        import keras
+        assert type(keras.saving.load_model({str(tmp_path / "model.keras")!r})).__name__ == "Transformer"
+    """)

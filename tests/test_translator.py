@@ -15,6 +15,7 @@ OPTIONS = [
     {},
     {"norm": "pre"},
     {"positions": "learned", "max_positions": 47},
+    {"share_embeddings": "target"},
     {"share_embeddings": "all"},
 ]
 
@@ -53,7 +54,7 @@ def test_cached_and_uncached_decoding_agree(tokenizer, option):
     """Tokens except at near-ties, where the two best are within 1e-3; log-probabilities to 1e-4."""
     translator = translator_of(tokenizer, **option)
     source_ids = translator.encode_source(tf.constant(SOURCES[:29]))
-    cached = translator.search(source_ids)
+    cached = tf.function(translator.search)(source_ids)
     ids, scores = cached.ids.numpy(), cached.scores.numpy()
     near_ties = 0
     for row, source, score in zip(ids, source_ids.numpy(), scores, strict=True):

@@ -1,8 +1,9 @@
 """The Transformer of "Attention Is All You Need" for machine translation, on TensorFlow and Keras 3."""
 
 import importlib
-import sys
 from typing import TYPE_CHECKING, Any
+
+from tf_transformer.registration import register
 
 __version__ = "0.1.0"
 
@@ -58,38 +59,4 @@ def __dir__() -> list[str]:
     return __all__
 
 
-class _RegisterWithKeras:
-    """Registers our classes with Keras as soon as Keras is imported, so that `load_model` finds them.
-
-    Keras looks for the classes of a `.keras` file among those registered and imports no foreign module; our own
-    modules wait until they are used. This import hook acts once, on `import keras`.
-    """
-
-    @classmethod
-    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != "keras":
-            return None
-        sys.meta_path.remove(cls)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            run = spec.loader.exec_module
-
-            def run_and_register(module: Any) -> None:
-                run(module)
-                _register()
-
-            spec.loader.exec_module = run_and_register  # type: ignore[method-assign]
-        return spec
-
-
-def _register() -> None:
-    importlib.import_module("tf_transformer.model")
-    importlib.import_module("tf_transformer.training")
-
-
-if "keras" in sys.modules:
-    _register()
-else:
-    import importlib.util
-
-    sys.meta_path.insert(0, _RegisterWithKeras)
+register()

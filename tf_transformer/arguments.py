@@ -82,7 +82,7 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
     evaluate.add_argument("--output", metavar="FILE", help="keep the translations here (default: nowhere)")
     evaluate.add_argument(
         "--examples",
-        type=int,
+        type=_count,
         default=0,
         metavar="N",
         help="sentences to show beside their references (default: 0)",
@@ -96,6 +96,12 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
     info = command("info", "Print what a run or an export is made of, as JSON.")
     info.add_argument("path", metavar="DIR", help=MODEL_HELP)
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 0. Received: {text!r}")
+    return int(text)
 
 
 def _positive(text: str) -> int:

@@ -59,11 +59,24 @@ def save(folder: Path, step: int, variables: Mapping[str, Any], state: dict[str,
     return place
 
 
+def set_aside(checkpoint: Path) -> None:
+    """Rename a damaged checkpoint so that it is listed no more."""
+    aside = checkpoint.with_name(f"damaged-{checkpoint.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    checkpoint.rename(aside)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a process left that was killed as it saved."""
+    for beside in folder.glob(f".{PREFIX}*"):
+        shutil.rmtree(beside)
+
+
 def state_of(checkpoint: Path) -> dict[str, Any]:
     """Return the state that was saved with a checkpoint."""
     try:
         return json.loads((checkpoint / "state.json").read_text())
-    except (OSError, ValueError) as error:
+    except (FileNotFoundError, ValueError) as error:
         raise CorruptCheckpointError(f"{checkpoint} is damaged: {error}") from None
 
 
@@ -79,7 +92,9 @@ def restore(checkpoint: Path, variables: Mapping[str, Any]) -> None:
         with np.load(checkpoint / "variables.npz", allow_pickle=False) as saved:
             for name in variables.keys() & set(saved.files):
                 values[name] = saved[name]
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except FileNotFoundError as error:
+        raise CorruptCheckpointError(f"{checkpoint} is damaged: {error.strerror}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise CorruptCheckpointError(f"{checkpoint} is damaged: {error}") from None
     for name, variable in variables.items():
         if name not in values:

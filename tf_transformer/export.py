@@ -39,6 +39,8 @@ def export(run_dir: str | Path, output: str | Path) -> Path:
         (beside / DESCRIPTION).parent.mkdir()
         (beside / DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
         beside.rename(output)
+    except tf.errors.OpError as error:
+        raise InputError(f"cannot write {output}: {error.message}") from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return output

@@ -67,6 +67,12 @@ class Transformer(keras.Model):
                 'share_embeddings="all" needs one vocabulary for both languages. '
                 f"Received: {input_vocab_size=}, {target_vocab_size=}"
             )
+        sizes = (num_layers, d_model, num_heads, dff, input_vocab_size, target_vocab_size)
+        if not all(isinstance(size, int) and size > 0 for size in sizes):
+            raise ValueError(
+                "sizes must be integers above 0. Received: "
+                f"{num_layers=}, {d_model=}, {num_heads=}, {dff=}, {input_vocab_size=}, {target_vocab_size=}"
+            )
         stack: dict[str, Any] = dict(
             num_layers=num_layers,
             d_model=d_model,

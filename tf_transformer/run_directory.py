@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.metadata
 import json
+import logging
 import os
 import shutil
 from pathlib import Path
@@ -19,6 +20,7 @@ from tf_transformer.settings import override
 from tf_transformer.tokenizers import Tokenizer
 
 FORMAT_VERSION = 1
+log = logging.getLogger(__name__)
 PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
 
 
@@ -52,7 +54,7 @@ class RunDirectory:
 
     @classmethod
     def create(
-        cls, path: str | Path, config: Config, tokenizers: tuple[Tokenizer, Tokenizer], data: dict[str, Any]
+        cls, path: str | Path, config: Config, tokenizers: tuple[Tokenizer, Tokenizer], facts: dict[str, Any]
     ) -> "RunDirectory":
         """Write a new run directory beside its place, then rename it.
 
@@ -60,7 +62,7 @@ class RunDirectory:
             path: of the new directory.
             config: resolved.
             tokenizers: source and target; one file when they are the same object.
-            data: what to remember of the data; JSON.
+            facts: what else to remember, such as the data and the number of parameters; JSON.
         """
         path = Path(path)
         beside = path.parent / f".{path.name}.{os.getpid()}"
@@ -68,18 +70,18 @@ class RunDirectory:
         try:
             for name, tokenizer in _tokenizer_files(*tokenizers).items():
                 (beside / name).write_bytes(tokenizer.model)
-            cls._write(beside, config, data)
+            cls._write(beside, config, facts)
             beside.rename(path)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
         return cls(path)
 
     @staticmethod
-    def _write(folder: Path, config: Config, data: dict[str, Any]) -> None:
+    def _write(folder: Path, config: Config, facts: dict[str, Any]) -> None:
         description = {
             "format_version": FORMAT_VERSION,
             "packages": {"tf-transformer": __version__} | {p: importlib.metadata.version(p) for p in PACKAGES},
-            "data": data,
+            **facts,
             "config": config.as_dict(),
         }
         beside = folder / f".config.json.{os.getpid()}"
@@ -88,7 +90,10 @@ class RunDirectory:
 
     def replace_config(self, config: Config) -> "RunDirectory":
         """Write another config and return the directory with it."""
-        self._write(self.path, config, self.description["data"])
+        facts = {
+            key: self.description[key] for key in self.description.keys() - {"format_version", "packages", "config"}
+        }
+        self._write(self.path, config, facts)
         return RunDirectory(self.path)
 
     @property
@@ -113,7 +118,9 @@ class RunDirectory:
         if (self.path / "tokenizer.model").exists():
             shared = Tokenizer.load(self.path / "tokenizer.model")
             return shared, shared
-        return Tokenizer.load(self.path / "source.model"), Tokenizer.load(self.path / "target.model")
+        if (self.path / "source.model").exists():
+            return Tokenizer.load(self.path / "source.model"), Tokenizer.load(self.path / "target.model")
+        raise InputError(f"{self.path} has lost its tokenizer: neither tokenizer.model nor source.model is there")
 
     def model(self) -> Transformer:
         """Return the model with the weights of the best checkpoint."""
@@ -143,7 +150,15 @@ def load(run_dir: str | Path) -> Loaded:
 
 def best(known: list[Path]) -> Path | None:
     """Return the checkpoint of least validation loss; none where none was validated."""
-    validated = [(loss, path) for path in known if (loss := checkpoints.state_of(path).get("val_loss")) is not None]
+    validated = []
+    for path in known:
+        try:
+            loss = checkpoints.state_of(path).get("val_loss")
+        except checkpoints.CorruptCheckpointError as error:
+            log.warning("%s; passed over", error)
+            continue
+        if loss is not None:
+            validated.append((loss, path))
     return min(validated)[1] if validated else None
 
 
@@ -153,8 +168,7 @@ def weights(model: keras.Model) -> dict[str, Any]:
 
 
 def build_model(config: Config) -> Transformer:
-    """Return a model with weights drawn from the seed of the config."""
-    keras.utils.set_random_seed(config.training.seed)
+    """Return a new model."""
     try:
         model = Transformer(**dataclasses.asdict(config.model))
         model.build(((None, None), (None, None)))

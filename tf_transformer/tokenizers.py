@@ -102,6 +102,7 @@ def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig) -> bytes:
             byte_fallback=config.byte_fallback,
             normalization_rule_name=config.normalization,
             character_coverage=config.character_coverage,
+            max_sentence_length=65_536,
             # More sentences than these give the same pieces, at the cost of memory.
             input_sentence_size=10_000_000,
             shuffle_input_sentence=True,
@@ -119,7 +120,7 @@ def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig) -> bytes:
                 "tokenizer.vocab_size has no room for the special tokens, the bytes and the characters of this text: "
                 f"set it to {least}. Received: {config.vocab_size}"
             ) from None
-        raise
+        raise InputError(f"SentencePiece cannot learn from this text: {error}") from None
     size = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
     if size < config.vocab_size:
         log.warning("the text has %d pieces at most: the vocabulary is that, not %d", size, config.vocab_size)

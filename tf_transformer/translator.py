@@ -13,6 +13,8 @@ from tf_transformer.run_directory import load
 from tf_transformer.tokenizers import END, PAD, START, Tokenizer
 
 TOO_LONG = "a sentence is too long"
+MOST_CHARACTERS = 32_768
+"""Most characters of a batch of lines, each counted as long as the longest: it bounds the memory of a batch."""
 
 TranslateBatch = Callable[[list[str]], list[str]]
 
@@ -85,7 +87,7 @@ class Translator(tf.Module):
             tf.debugging.assert_less_equal(
                 tf.shape(source_ids)[1],
                 table,
-                f"a sentence is longer than the {table} positions that were learned",
+                f"{TOO_LONG}: the model has learned {table} positions",
             )
             limits = tf.minimum(limits, table)
         memory = self.model.encode(source_ids)
@@ -139,10 +141,19 @@ def translate_lines(
 
 
 def _translate_window(translate: TranslateBatch, lines: list[str], batch_size: int) -> list[str]:
-    order = sorted(range(len(lines)), key=lambda i: len(lines[i]))
     translations = [""] * len(lines)
-    for start in range(0, len(order), batch_size):
-        batch = order[start : start + batch_size]
+    batch: list[int] = []
+    for i in sorted(range(len(lines)), key=lambda i: len(lines[i])):
+        # A batch is as wide as its longest line, the last.
+        if len(batch) == batch_size or (len(batch) + 1) * len(lines[i]) > MOST_CHARACTERS:
+            _translate_batch(translate, lines, batch, translations)
+            batch = []
+        batch.append(i)
+    _translate_batch(translate, lines, batch, translations)
+    return translations
+
+
+def _translate_batch(translate: TranslateBatch, lines: list[str], batch: list[int], translations: list[str]) -> None:
+    if batch:
         for i, translation in zip(batch, translate([lines[i] for i in batch]), strict=True):
             translations[i] = translation.replace("\n", " ")
-    return translations

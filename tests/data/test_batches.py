@@ -26,6 +26,15 @@ def test_every_pair_is_in_exactly_one_batch_of_bounded_size(lengths, batch_token
         assert len(pairs) * max(sources[pairs].max(), targets[pairs].max()) <= batch_tokens
 
 
+@settings(max_examples=50, deadline=None)
+@given(lengths, st.integers(40, 300))
+def test_the_batches_do_not_depend_on_the_number_of_replicas(lengths, batch_tokens):
+    sources, targets = (np.array([pair[i] for pair in lengths], int) for i in (0, 1))
+    plans = [plan(sources, targets, batch_tokens, multiple_of=n, rng=np.random.default_rng(3)) for n in (1, 2, 3)]
+    one, *others = [[batch[batch != NO_PAIR].tolist() for batch in batches] for batches in plans]
+    assert others == [one, one]
+
+
 def pairs_of(n, seed=0):
     rng = np.random.default_rng(seed)
     sides = [[[*rng.integers(4, 97, rng.integers(1, 23)), END] for _ in range(n)] for _ in "st"]
@@ -89,6 +98,8 @@ def test_weights_make_a_sum_the_mean_over_tokens(replicas):
         assert (weight.numpy() * tokens).sum() == pytest.approx(1)
         assert batches.target_tokens(i) == tokens.sum()
         assert ((source.numpy() != PAD).any(axis=1) == (weight.numpy() > 0)).all()
+        assert (source.numpy() != PAD).any(axis=0).all()  # no wider than its longest row
+        assert (labels.numpy() != PAD).any(axis=0).all()
 
 
 def test_a_pair_longer_than_a_batch_is_refused():

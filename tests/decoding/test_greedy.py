@@ -27,8 +27,9 @@ def reference(table, limits):
         last, found, score = START, [], 0.0
         while len(found) < limit and (not found or last != END):
             logits = row[len(found)][last]
-            score += logits.max() - np.log(np.exp(logits - logits.max()).sum()) - logits.max()
-            last = int(logits.argmax())
+            log_probabilities = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+            last = max(set(range(V)) - {0, START}, key=log_probabilities.__getitem__)
+            score += log_probabilities[last]
             found.append(last)
         ids.append(found)
         scores.append(score)

@@ -131,5 +131,14 @@ def test_wrong_use_is_refused():
     layer(x)
     with pytest.raises(ValueError, match="built for self-attention"):
         layer(x, normal(B, S, D))
-    with pytest.raises(ValueError, match=r"mask of shape \(2, 3\)"):
-        layer(x, mask=np.ones((B, T), bool))
+    with pytest.raises(ValueError, match=r"mask of shape \(3,\)"):
+        layer(x, mask=np.ones(T, bool))
+    with pytest.raises(ValueError, match=r"mask of shape \(2, 5\)"):
+        MultiHeadAttention(d_model=D, num_heads=H)(x, normal(B, S, D), mask=np.ones((B, S), bool))
+
+
+def test_the_implicit_mask_of_keras_is_a_padding_mask():
+    ids = np.array([[1, 2, 0], [3, 0, 0]])
+    x = keras.layers.Embedding(5, D, mask_zero=True)(ids)
+    layer = MultiHeadAttention(d_model=D, num_heads=H)
+    np.testing.assert_array_equal(layer(x)[0], layer(np.asarray(x), mask=padding_mask(ids))[0])

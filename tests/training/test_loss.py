@@ -51,13 +51,16 @@ def test_the_loss_is_a_weighted_sum_over_sentences():
 
 
 def test_metrics_average_over_tokens_and_ignore_padding():
-    other = np.array([[3, 3, 3], [6, 6, 0]])
+    wide, wide_logits = np.array([[3, 3, 3, 4, 5], [6, 6, 0, 0, 0]]), np.concatenate([LOGITS, -LOGITS[:, :2]], axis=1)
     metrics = {"plain": TokenLoss(name="plain"), "ppl": Perplexity(), "smooth": TokenLoss(0.1), "acc": TokenAccuracy()}
-    for labels in (LABELS, other):
+    for labels, logits in ((LABELS, LOGITS), (wide, wide_logits)):
         for metric in metrics.values():
-            metric.update_state(labels, LOGITS)
+            metric.update_state(labels, logits)
     result = {name: float(metric.result()) for name, metric in metrics.items()}
-    both = np.concatenate([LABELS, other]), np.concatenate([LOGITS, LOGITS])
+    both = [
+        np.concatenate([LABELS.ravel(), wide.ravel()]),
+        np.concatenate([LOGITS.reshape(-1, V), wide_logits.reshape(-1, V)]),
+    ]
     real = both[0] != 0
     plain = np.asarray(token_losses(*both))[real]
     assert result["plain"] == pytest.approx(plain.mean(), rel=1e-5)

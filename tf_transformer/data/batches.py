@@ -28,6 +28,7 @@ def plan(
         batch_tokens: most source tokens, and most target tokens, of a batch, padding included (paper 5.1);
             rows of `NO_PAIR` may exceed it where the batch is shorter than `multiple_of`.
         multiple_of: number of rows that every batch is a multiple of (the replicas); rows of `NO_PAIR` fill it up.
+            The pairs of a batch do not depend on it.
         rng: shuffles pairs of like lengths, and the batches; none keeps the order of lengths.
 
     Returns:
@@ -48,8 +49,6 @@ def plan(
         window = order[start : start + batch_tokens // target_lengths[order[start]]]
         padded = np.maximum.accumulate(longest[window]) * np.arange(1, len(window) + 1)
         rows = int((padded <= batch_tokens).sum())
-        if rows > multiple_of:
-            rows -= rows % multiple_of
         batch = order[start : start + rows]
         start += rows
         batches.append(np.pad(batch, (0, -len(batch) % multiple_of), constant_values=NO_PAIR))
@@ -115,7 +114,7 @@ class Batches:
 
         def gather(rows: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor, tf.Tensor]:
             real = rows != NO_PAIR
-            pairs = tf.maximum(rows, 0)
+            pairs = tf.where(real, rows, rows[0])  # the first row is real, and no wider than the batch
             source = tf.where(real[:, None], tf.gather(self.pairs.sources, pairs).to_tensor(PAD), PAD)
             labels = tf.where(real[:, None], tf.gather(self.pairs.targets, pairs).to_tensor(PAD), PAD)
             start = tf.fill([tf.shape(labels)[0], 1], START)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 Step = Callable[[tf.Tensor, tf.Tensor, Any], tuple[tf.Tensor, Any]]
@@ -58,9 +59,11 @@ def greedy(step: Step, cache: Any, limits: tf.Tensor, *, start: int, end: int, p
 
     def advance(state: State) -> tuple[State]:
         logits, cache = step(state.last, state.position, state.cache)
-        best = tf.argmax(logits, axis=-1, output_type=tf.int32)
+        # A row neither pads itself nor starts anew, however probable a model finds that.
+        allowed = logits + tf.reduce_sum(tf.one_hot([pad, start], tf.shape(logits)[-1], -np.inf, 0.0), axis=0)
+        best = tf.argmax(allowed, axis=-1, output_type=tf.int32)
         # The log-probability of one token: no [B, V] of them is made.
-        gained = tf.reduce_max(logits, axis=-1) - tf.reduce_logsumexp(logits, axis=-1)
+        gained = tf.reduce_max(allowed, axis=-1) - tf.reduce_logsumexp(logits, axis=-1)
         ids = tf.where(state.finished, pad, best)
         position = state.position + 1
         return (

@@ -64,7 +64,7 @@ class MultiHeadAttention(ExplicitMaskLayer):
 
     def __init__(self, *, d_model: int, num_heads: int, dropout_rate: float = 0.0, **kwargs: Any):
         super().__init__(**kwargs)
-        if d_model % num_heads:
+        if num_heads < 1 or d_model % num_heads:
             raise ValueError(f"d_model must divide by num_heads. Received: {d_model=}, {num_heads=}")
         self.d_model = d_model
         self.num_heads = num_heads
@@ -92,7 +92,8 @@ class MultiHeadAttention(ExplicitMaskLayer):
         Args:
             query: what attends.
             context: what is attended to; the query itself by default.
-            mask: boolean, True = attend, broadcasting to [B, T, S]; see `padding_mask` and `causal_mask`.
+            mask: boolean, True = attend, broadcasting to [B, T, S]; see `padding_mask` and `causal_mask`. In
+                self-attention [B, S] is taken for a padding mask.
             training: whether to drop.
 
         Raises:
@@ -103,6 +104,9 @@ class MultiHeadAttention(ExplicitMaskLayer):
             built = "self-attention" if self.is_self_attention else "attention to a context"
             raise ValueError(f"this layer was built for {built}; make another for the other kind. Received: {context=}")
         if context is None:
+            if mask is not None and len(mask.shape) == 2:
+                # What Keras itself hands on from `Embedding(mask_zero=True)`: the padding of the query.
+                mask = ops.expand_dims(mask, axis=1)
             query, key, value = self._split_heads(self.query_key_value(query), 3)
             return self._attend(query, KeyValue(key, value), mask, training)
         return self.attend(query, self.project_context(context), mask, training)

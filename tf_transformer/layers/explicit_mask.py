@@ -6,7 +6,7 @@ import keras
 
 
 class ExplicitMaskLayer(keras.layers.Layer):
-    """A layer whose masks are arguments, never carried along with a tensor.
+    """A layer that takes masks as arguments and attaches none to its output.
 
     Keras would attach a `mask` argument to the output and hand it on to losses and later layers, which rescale by it.
     """

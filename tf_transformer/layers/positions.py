@@ -120,6 +120,8 @@ class PositionalEmbedding(keras.layers.Layer):
         super().__init__(**kwargs)
         if positions not in ("sinusoidal", "learned"):
             raise ValueError(f'positions must be "sinusoidal" or "learned". Received: {positions=}')
+        if positions == "sinusoidal" and d_model % 2:
+            raise ValueError(f"d_model must be even for sinusoidal positions. Received: {d_model=}")
         self.positions = positions
         self.max_positions = max_positions
         self.d_model = d_model

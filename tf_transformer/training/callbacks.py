@@ -23,7 +23,9 @@ def updates(model: keras.Model) -> int:
 
 
 class EpochOrder(keras.callbacks.Callback):
-    """Turns `batches` to each epoch as it begins, and ends the epoch after its last batch. Goes first of the callbacks.
+    """Turns `batches` to each epoch as it begins, and ends the epoch after its last batch.
+
+    It goes before other callbacks that stop training.
 
     Keras would end an epoch by asking for one batch too many, and the step that then fails has already counted
     itself in `optimizer.iterations` and moved the dropout seeds on.
@@ -39,6 +41,7 @@ class EpochOrder(keras.callbacks.Callback):
         self.batches = batches
         self.max_steps = max_steps
         self.skip = skip
+        self.ended = False
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Shuffle for this epoch."""
@@ -48,12 +51,14 @@ class EpochOrder(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Leave the loop over batches after the last one."""
-        if batch + 1 == len(self.batches.rows):
-            self.model.stop_training = True
+        if batch + 1 == len(self.batches.rows) and not self.model.stop_training:
+            self.model.stop_training = self.ended = True
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Go on with the next epoch, if there is one."""
-        self.model.stop_training = self.max_steps is not None and updates(self.model) >= self.max_steps
+        """Go on with the next epoch, if there is one and nobody else has asked to stop."""
+        if self.ended:
+            self.model.stop_training = self.max_steps is not None and updates(self.model) >= self.max_steps
+            self.ended = False
 
 
 class StopOnNaN(keras.callbacks.Callback):
@@ -150,7 +155,8 @@ class History(keras.callbacks.Callback):
         self.rows: list[dict[str, Any]] = []
         if path.exists():
             with path.open(newline="") as file:
-                self.rows = [row for row in csv.DictReader(file) if int(row["step"]) <= resumed_step]
+                whole = (row for row in csv.DictReader(file) if (row.get("step") or "").isdecimal())
+                self.rows = [row for row in whole if int(row["step"]) <= resumed_step]
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Start the clock."""

@@ -54,7 +54,7 @@ def train(
         InputError: wrong data or config; a folder that is not a run; a run with another config; a loss that is not
             finite. What was there before is left as it was.
     """
-    path = Path(run_dir)
+    path = Path(run_dir).resolve()
     existing = None
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         existing = RunDirectory(path)  # refuses what is not a run, with --overwrite too
@@ -81,21 +81,23 @@ def train(
     batches = Batches(training_pairs, config.data.batch_tokens, multiple_of=replicas, seed=config.training.seed)
     validation = Batches(validation_pairs, config.data.batch_tokens, multiple_of=replicas)
 
+    keras.utils.set_random_seed(config.training.seed)
     with strategy.scope():
         model = build_model(config)
         compile_model(model, config)
+    variables = _variables(model)
+    state = _restore(resumed, variables, strategy) if resumed else None
+    state = state or {"step": 0, "epoch": 0, "batch": 0}
+    if resumed and state["step"] >= config.training.max_steps:
+        log.info("%s is trained: it has made %d of %d updates", path, state["step"], config.training.max_steps)
+        return resumed
     if resumed:
         run = resumed.replace_config(config)
+        checkpoints.remove_unfinished(run.checkpoints)
     else:
         if path.exists():
             shutil.rmtree(path)
-        run = RunDirectory.create(path, config, tokenizers, data)
-    variables = _variables(model)
-    state = _restore(run, variables, strategy) if resumed else None
-    state = state or {"step": 0, "epoch": 0, "batch": 0}
-    if state["step"] >= config.training.max_steps:
-        log.info("%s is trained: it has made %d of %d updates", path, state["step"], config.training.max_steps)
-        return run
+        run = RunDirectory.create(path, config, tokenizers, {"parameters": model.count_params(), "data": data})
 
     batches.start_epoch(state["epoch"])
     log.info(
@@ -113,8 +115,9 @@ def train(
         EpochOrder(batches, settings.max_steps, skip=state["batch"]),
         StopOnNaN(),
         Throughput(batches),
-        SaveCheckpoints(run.checkpoints, variables, batches, settings.checkpoint_every, settings.keep_last),
+        # Before the checkpoints: rows after the checkpoint that a run resumes from are dropped.
         History(run.history, resumed_step=state["step"]),
+        SaveCheckpoints(run.checkpoints, variables, batches, settings.checkpoint_every, settings.keep_last),
         Progress(batches),
     ]
     if importlib.util.find_spec("tensorboard"):
@@ -143,6 +146,16 @@ def compile_model(model: keras.Model, config: Config) -> None:
         metrics=[TokenLoss(settings.label_smoothing), TokenAccuracy(), Perplexity()],
         jit_compile=False,
     )
+
+
+def _absolute(config: Config) -> Config:
+    """Return the config with absolute paths: a run may go on, and be evaluated, from another folder."""
+    paths = {"data": {"corpus": config.data.corpus}, "tokenizer": {"file": config.tokenizer.file}}
+    for section, settings in paths.items():
+        for key, path in settings.items():
+            if path is not None and Path(path).exists():
+                config = override(config, {section: {key: os.path.abspath(path)}})
+    return config
 
 
 def _tokenizers(config: Config, pairs: Pairs) -> tuple[Tokenizer, Tokenizer]:
@@ -206,7 +219,7 @@ def _variables(model: keras.Model) -> dict[str, Any]:
 
 
 def _restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribute.Strategy) -> dict[str, Any] | None:
-    """Restore the last checkpoint that is whole; the damaged ones after it are named and removed."""
+    """Restore the last checkpoint that is whole; the damaged ones after it are named and set aside."""
     for checkpoint in reversed(checkpoints.all_of(run.checkpoints)):
         try:
             state = checkpoints.state_of(checkpoint)
@@ -214,7 +227,7 @@ def _restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribu
                 checkpoints.restore(checkpoint, variables)
         except checkpoints.CorruptCheckpointError as error:
             log.warning("%s; going back to the one before", error)
-            shutil.rmtree(checkpoint)
+            checkpoints.set_aside(checkpoint)
             continue
         log.info("going on from %s", checkpoint)
         return state

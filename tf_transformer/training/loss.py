@@ -100,7 +100,7 @@ class TokenLoss(keras.metrics.Mean):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add labels [B, T] under logits [B, T, V]; weights are not used, for padding weighs nothing anyway."""
-        super().update_state(token_losses(y_true, y_pred, self.label_smoothing), _is_token(y_true))
+        super().update_state(*_flat(token_losses(y_true, y_pred, self.label_smoothing), y_true))
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -129,8 +129,10 @@ class TokenAccuracy(keras.metrics.Mean):
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add labels [B, T] under logits [B, T, V]; weights are not used, for padding weighs nothing anyway."""
         right = ops.cast(y_true, "int32") == ops.cast(ops.argmax(y_pred, axis=-1), "int32")
-        super().update_state(ops.cast(right, "float32"), _is_token(y_true))
+        super().update_state(*_flat(right, y_true))
 
 
-def _is_token(labels: Any) -> Any:
-    return ops.cast(ops.cast(labels, "int32") != PAD, "float32")
+def _flat(values: Any, labels: Any) -> tuple[Any, Any]:
+    """Return values and weights as vectors: of more axes than one, Keras would average over the last ones first."""
+    is_token = ops.cast(labels, "int32") != PAD
+    return ops.reshape(ops.cast(values, "float32"), (-1,)), ops.reshape(ops.cast(is_token, "float32"), (-1,))

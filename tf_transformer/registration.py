@@ -1,0 +1,72 @@
+"""Makes our classes known to Keras without importing them.
+
+Keras looks for the classes of a `.keras` file among those registered and imports no foreign module; our own modules
+wait until they are used. So a stand-in is registered under each name: asked for an object, it imports the class.
+"""
+
+import importlib
+import sys
+from typing import Any
+
+MODULES = {
+    "tf_transformer.layers": (
+        "Decoder",
+        "DecoderLayer",
+        "Encoder",
+        "EncoderLayer",
+        "FeedForward",
+        "MultiHeadAttention",
+    ),
+    "tf_transformer.layers.linear": ("Linear",),
+    "tf_transformer.layers.positions": ("PositionalEmbedding", "TokenEmbedding"),
+    "tf_transformer.layers.residual": ("Residual",),
+    "tf_transformer.model": ("Transformer",),
+    "tf_transformer.training": ("NoamSchedule", "Perplexity", "SmoothedCrossEntropy", "TokenAccuracy", "TokenLoss"),
+}
+
+
+def register() -> None:
+    """Register the stand-ins now, or as soon as Keras is imported."""
+    if "keras" in sys.modules:
+        _register()
+    else:
+        sys.meta_path.insert(0, _AfterKeras)
+
+
+def _register() -> None:
+    known = sys.modules["keras"].saving.get_custom_objects()
+    for module, names in MODULES.items():
+        for name in names:
+            known.setdefault(f"tf_transformer>{name}", _stand_in(module, name))
+
+
+def _stand_in(module: str, name: str) -> type:
+    def from_config(config: dict[str, Any]) -> Any:
+        return getattr(importlib.import_module(module), name).from_config(config)
+
+    return type(name, (), {"from_config": staticmethod(from_config)})
+
+
+class _AfterKeras:
+    """An import hook that acts when Keras has been imported. It imports nothing, so it waits for no lock."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != "keras":
+            return None
+        for finder in sys.meta_path:
+            if finder is cls:
+                continue
+            spec = finder.find_spec(name, path, target)
+            if spec is not None and spec.loader is not None:
+                run = spec.loader.exec_module
+
+                def run_and_register(module: Any, run: Any = run) -> None:
+                    run(module)
+                    _register()
+                    if cls in sys.meta_path:
+                        sys.meta_path.remove(cls)
+
+                spec.loader.exec_module = run_and_register  # type: ignore[method-assign]
+                return spec
+        return None
