@@ -17,5 +17,5 @@ run tf-transformer train --data toy --config scripts/toy.toml --run-dir runs/toy
 run tf-transformer evaluate --model runs/toy_en_de --split test --examples 5
 run tf-transformer export --run-dir runs/toy_en_de --output saved_models/toy_en_de/1
 echo
-echo "\$ echo 'My old friend gives the small children a red book.' | tf-transformer translate --model saved_models/toy_en_de/1"
-echo 'My old friend gives the small children a red book.' | tf-transformer translate --model saved_models/toy_en_de/1
+echo "\$ echo 'The old woman gives the small child a red book.' | tf-transformer translate --model saved_models/toy_en_de/1"
+echo 'The old woman gives the small child a red book.' | tf-transformer translate --model saved_models/toy_en_de/1
