@@ -197,7 +197,7 @@ PRESETS: Mapping[str, Config] = types.MappingProxyType(
             ),
             tokenizer=TokenizerConfig(vocab_size=4_000),
             data=DataConfig(batch_tokens=3_000),
-            training=TrainingConfig(max_steps=2_500, warmup_steps=400, learning_rate_factor=0.7),
+            training=TrainingConfig(max_steps=2_200, warmup_steps=400, learning_rate_factor=0.7),
         ),
         # The sizes of the TensorFlow tutorial.
         "small": Config(
