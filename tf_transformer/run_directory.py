@@ -20,8 +20,9 @@ from tf_transformer.settings import override
 from tf_transformer.tokenizers import Tokenizer
 
 FORMAT_VERSION = 1
-log = logging.getLogger(__name__)
 PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
+
+log = logging.getLogger(__name__)
 
 
 def read_description(file: Path, kind: str, folder: Path) -> dict[str, Any]:

@@ -148,16 +148,6 @@ def compile_model(model: keras.Model, config: Config) -> None:
     )
 
 
-def _absolute(config: Config) -> Config:
-    """Return the config with absolute paths: a run may go on, and be evaluated, from another folder."""
-    paths = {"data": {"corpus": config.data.corpus}, "tokenizer": {"file": config.tokenizer.file}}
-    for section, settings in paths.items():
-        for key, path in settings.items():
-            if path is not None and Path(path).exists():
-                config = override(config, {section: {key: os.path.abspath(path)}})
-    return config
-
-
 def _tokenizers(config: Config, pairs: Pairs) -> tuple[Tokenizer, Tokenizer]:
     settings = config.tokenizer
     if settings.file is not None:
