@@ -10,8 +10,8 @@ ORDER = [
     {"errors", "registration", "config", "quiet", "checkpoints", "layers", "decoding", "evaluation"},
     {"model", "tokenizers", "settings"},
     {"data", "run_directory", "arguments"},
-    {"training", "translator"},
-    {"export"},
+    {"translator", "averaging"},
+    {"training", "export"},
     {"cli"},
 ]
 """A part may import parts of the lines above it, and those of the first line each other where it is said below."""

@@ -49,7 +49,19 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
         "settings for --set and for the TOML file, with the defaults that a preset changes:\n" + settings_help(),
     )
     train.add_argument("--run-dir", required=True, metavar="DIR", help="where the run is written, or goes on")
-    train.add_argument("--data", metavar="DATA", help=f"{DATA_HELP}; required, here or in the TOML file")
+    train.add_argument(
+        "--data",
+        metavar="DATA",
+        action="append",
+        help=f"{DATA_HELP}; required, here or in the TOML file; further ones are trained on as well",
+    )
+    train.add_argument(
+        "--weights",
+        metavar="W,W",
+        type=_numbers,
+        help="for each --data, times an epoch that its pairs are seen, such as 3,0.5 (default: 1 each)",
+    )
+    train.add_argument("--validation-data", metavar="DATA", help="where the validation split is (default: --data)")
     train.add_argument("--source", metavar="LANG", help="source language, as in the file names")
     train.add_argument("--target", metavar="LANG", help="target language, as in the file names")
     train.add_argument("--preset", metavar="NAME", help=f"model and training values: {presets} (default: tiny)")
@@ -60,6 +72,27 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
     train.add_argument("--max-steps", type=int, metavar="N", help="optimizer updates in all (default: the preset's)")
     train.add_argument("--seed", type=int, metavar="N", help="of weights, dropout and data order (default: 0)")
     train.add_argument("--tokenizer", metavar="FILE", help="an existing SentencePiece model instead of a new one")
+    train.add_argument(
+        "--init-from", metavar="RUN", help="start from the weights, sizes and tokenizer of another run (default: anew)"
+    )
+    train.add_argument(
+        "--mixed-precision",
+        metavar="TYPE",
+        help="bfloat16 or float16 inside the layers; weights, logits and loss stay float32 (default: float32)",
+    )
+    train.add_argument(
+        "--deterministic", action="store_true", default=None, help="the same bits in every run (default: faster)"
+    )
+    train.add_argument(
+        "--strategy",
+        choices=("auto", "mirrored", "one-device", "multiworker"),
+        default="auto",
+        help="mirrored on the devices of this machine, or multiworker on those that TF_CONFIG names "
+        "(default: auto, multiworker where TF_CONFIG is set)",
+    )
+    train.add_argument(
+        "--devices", type=_positive, metavar="N", help="GPUs, or logical CPU devices (default: all GPUs, or one CPU)"
+    )
     train.add_argument("--overwrite", action="store_true", help="start anew where a run exists (default: go on)")
 
     translate = command("translate", "Translate standard input, line by line, to standard output.")
@@ -93,9 +126,25 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
     export.add_argument("--run-dir", required=True, metavar="DIR", help="a trained run")
     export.add_argument("--output", required=True, metavar="DIR", help="a new folder, such as saved_models/NAME/1")
 
+    average = command("average", "Write the mean of several checkpoints of a run as a model (paper 6.1).")
+    average.add_argument("--run-dir", required=True, metavar="DIR", help="a trained run")
+    which = average.add_mutually_exclusive_group(required=True)
+    which.add_argument("--last", type=_positive, metavar="N", help="of the last N checkpoints")
+    which.add_argument("--best", type=_positive, metavar="N", help="of the N best in validation")
+    average.add_argument(
+        "--output", metavar="DIR", help="a new folder (default: average-last-N or average-best-N in the run)"
+    )
+
     info = command("info", "Print what a run or an export is made of, as JSON.")
     info.add_argument("path", metavar="DIR", help=MODEL_HELP)
     return parser
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be numbers with commas between. Received: {text!r}") from None
 
 
 def _count(text: str) -> int:

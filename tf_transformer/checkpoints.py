@@ -1,14 +1,16 @@
-"""Checkpoints: folders of one `variables.npz` and one `state.json` each, written whole or not at all.
+"""Checkpoints: one file each, `step-XXXXXXXX.npz`, written whole or not at all.
 
-NumPy alone reads the variables; every array carries a checksum.
+NumPy alone reads them. Every array in them carries a checksum; two of them are text, the state (JSON) and the names
+of the others.
 """
 
+import errno
 import json
+import logging
 import os
-import shutil
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,10 @@ import numpy as np
 from tf_transformer.errors import InputError
 
 PREFIX = "step-"
+STATE, NAMES = "state", "names"
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+log = logging.getLogger(__name__)
 
 
 class CorruptCheckpointError(InputError):
@@ -25,12 +31,31 @@ class CorruptCheckpointError(InputError):
 
 def path_of(folder: Path, step: int) -> Path:
     """Return where the checkpoint of `step` stands."""
-    return folder / f"{PREFIX}{step:08d}"
+    return folder / f"{PREFIX}{step:08d}.npz"
 
 
-def all_of(folder: Path) -> list[Path]:
+def all_of(folder: str | Path) -> list[Path]:
     """Return the checkpoints in a folder, the oldest first."""
-    return sorted(folder.glob(f"{PREFIX}*")) if folder.is_dir() else []
+    return sorted(Path(folder).glob(f"{PREFIX}*.npz"))
+
+
+def best(known: Iterable[Path], best_by: str = "loss") -> list[Path]:
+    """Return the checkpoints that were validated, the best first.
+
+    Args:
+        known: checkpoints.
+        best_by: "loss", of which the least is best, or "bleu", of which the most is.
+    """
+    validated = []
+    for path in known:
+        try:
+            value = state_of(path).get(f"val_{best_by}")
+        except CorruptCheckpointError as error:
+            log.warning("%s; passed over", error)
+            continue
+        if value is not None:
+            validated.append((-value if best_by == "bleu" else value, path))
+    return [path for _, path in sorted(validated)]
 
 
 def save(folder: Path, step: int, variables: Mapping[str, Any], state: dict[str, Any]) -> Path:
@@ -41,42 +66,78 @@ def save(folder: Path, step: int, variables: Mapping[str, Any], state: dict[str,
         step: number of updates.
         variables: Keras variables, by name.
         state: what JSON can hold.
+
+    Raises:
+        InputError: there is no room; the checkpoints before are kept.
     """
+    return write(folder, step, {name: variable.numpy() for name, variable in variables.items()}, state)
+
+
+def write(folder: Path, step: int, values: Mapping[str, np.ndarray], state: dict[str, Any]) -> Path:
+    """Write a checkpoint of NumPy arrays; otherwise as `save`."""
     place = path_of(folder, step)
     beside = folder / f".{place.name}.{os.getpid()}"
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        with (beside / "variables.npz").open("wb") as file:
-            np.savez(file, allow_pickle=False, **{name: v.numpy() for name, v in variables.items()})
+        with beside.open("wb") as file:
+            texts = {STATE: json.dumps({"step": step} | state), NAMES: "\n".join(values)}
+            np.savez(file, allow_pickle=False, **{name: np.array(text) for name, text in texts.items()}, **values)
             file.flush()
             os.fsync(file.fileno())
-        (beside / "state.json").write_text(json.dumps({"step": step} | state, indent=1))
-        shutil.rmtree(place, ignore_errors=True)
         beside.rename(place)
+        _to_disk(folder)
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise
+        raise InputError(
+            f"no room for the checkpoint of step {step} in {folder} ({error.strerror}): the checkpoints before it are "
+            "kept. Make room and give the same command to go on"
+        ) from None
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        beside.unlink(missing_ok=True)
     return place
+
+
+def _to_disk(folder: Path) -> None:
+    """Write the names in a folder to the disk, as fsync does the bytes of a file."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def set_aside(checkpoint: Path) -> None:
     """Rename a damaged checkpoint so that it is listed no more."""
-    aside = checkpoint.with_name(f"damaged-{checkpoint.name}")
-    shutil.rmtree(aside, ignore_errors=True)
-    checkpoint.rename(aside)
+    checkpoint.rename(checkpoint.with_name(f"damaged-{checkpoint.name}"))
 
 
 def remove_unfinished(folder: Path) -> None:
     """Remove what a process left that was killed as it saved."""
     for beside in folder.glob(f".{PREFIX}*"):
-        shutil.rmtree(beside)
+        beside.unlink()
 
 
 def state_of(checkpoint: Path) -> dict[str, Any]:
     """Return the state that was saved with a checkpoint."""
+    return json.loads(str(read(checkpoint, [STATE])[STATE]))
+
+
+def read(checkpoint: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Return the saved arrays of those names that the checkpoint has.
+
+    Raises:
+        CorruptCheckpointError: a damaged file.
+    """
     try:
-        return json.loads((checkpoint / "state.json").read_text())
-    except (FileNotFoundError, ValueError) as error:
+        with np.load(checkpoint, allow_pickle=False) as saved:
+            # The index of the file, unlike all else in it, has no checksum.
+            if {STATE, NAMES, *str(saved[NAMES]).split("\n")} - {""} != set(saved.files):
+                raise CorruptCheckpointError(f"{checkpoint} is damaged: its index is wrong")
+            return {name: saved[name] for name in set(names) & set(saved.files)}
+    except FileNotFoundError as error:
+        raise CorruptCheckpointError(f"{checkpoint} is damaged: {error.strerror}") from None
+    except (ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
         raise CorruptCheckpointError(f"{checkpoint} is damaged: {error}") from None
 
 
@@ -87,15 +148,7 @@ def restore(checkpoint: Path, variables: Mapping[str, Any]) -> None:
         CorruptCheckpointError: a damaged file.
         InputError: a variable that was not saved, or one of another shape.
     """
-    values = {}
-    try:
-        with np.load(checkpoint / "variables.npz", allow_pickle=False) as saved:
-            for name in variables.keys() & set(saved.files):
-                values[name] = saved[name]
-    except FileNotFoundError as error:
-        raise CorruptCheckpointError(f"{checkpoint} is damaged: {error.strerror}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise CorruptCheckpointError(f"{checkpoint} is damaged: {error}") from None
+    values = read(checkpoint, variables)
     for name, variable in variables.items():
         if name not in values:
             raise InputError(f"{checkpoint} is of another model: it holds no {name}")
@@ -106,3 +159,20 @@ def restore(checkpoint: Path, variables: Mapping[str, Any]) -> None:
             )
     for name, variable in variables.items():
         variable.assign(values[name])
+
+
+def mean(known: Sequence[Path], names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Return the means of saved arrays over checkpoints (paper 6.1), summed in float64.
+
+    Raises:
+        CorruptCheckpointError: a damaged file.
+        InputError: one of them has no array of such a name.
+    """
+    sums: dict[str, Any] = dict.fromkeys(names, 0.0)
+    for checkpoint in known:
+        values = read(checkpoint, sums)
+        if missing := sums.keys() - values.keys():
+            raise InputError(f"{checkpoint} is of another model: it holds no {min(missing)}")
+        for name, value in values.items():
+            sums[name] = sums[name] + value.astype(np.float64)
+    return {name: (total / len(known)).astype(np.float32) for name, total in sums.items()}

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit code: 0, or 2 for input that the user can mend."""
-    commands = {"train": _train, "translate": _translate, "evaluate": _evaluate, "export": _export, "info": _info}
+    commands = {
+        "train": _train,
+        "translate": _translate,
+        "evaluate": _evaluate,
+        "export": _export,
+        "average": _average,
+        "info": _info,
+    }
     options = parser(commands).parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     logging.getLogger("absl").setLevel(logging.ERROR)
@@ -65,33 +72,54 @@ def _train(options: argparse.Namespace) -> None:
     _check_place("--run-dir", options.run_dir)
     import_tensorflow()
     from tf_transformer.training.fit import train
+    from tf_transformer.training.strategy import make_strategy
 
-    run = train(resolved, options.run_dir, overwrite=options.overwrite)
+    strategy = make_strategy(options.strategy, options.devices)
+    run = train(resolved, options.run_dir, overwrite=options.overwrite, strategy=strategy)
     print(f"trained: {run.path}")
 
 
 def _resolve(options: argparse.Namespace) -> config.Config:
-    """Lay preset, TOML file, settings and named options over each other."""
+    """Lay preset, sizes of the run to start from, TOML file, settings and named options over each other."""
     file = settings.read_toml(options.config) if options.config else {}
     name = str(file.pop("preset", "tiny"))
+    corpus, *extra = options.data or [None]
     named = (
-        ("data", "corpus", options.data),
+        ("data", "corpus", corpus),
+        ("data", "extra_corpora", extra or None),
+        ("data", "weights", options.weights),
+        ("data", "validation_corpus", options.validation_data),
+        ("training", "init_from", options.init_from),
+        ("training", "mixed_precision", options.mixed_precision),
+        ("training", "deterministic", options.deterministic),
         ("data", "source", options.source),
         ("data", "target", options.target),
         ("training", "max_steps", options.max_steps),
         ("training", "seed", options.seed),
         ("tokenizer", "file", options.tokenizer),
     )
-    resolved = settings.override(
-        config.preset(options.preset or name),
+    layers = (
         file,
         *map(settings.parse_setting, options.set),
         *({section: {key: value}} for section, key, value in named if value is not None),
     )
+    preset = config.preset(options.preset or name)
+    resolved = settings.override(preset, *layers)
+    if resolved.training.init_from is not None:
+        resolved = settings.override(preset, _sizes_of(resolved.training.init_from), *layers)
     for key in ("input_vocab_size", "target_vocab_size"):
         if (size := getattr(resolved.model, key)) is not None:
             raise InputError(f"model.{key} comes from the tokenizer: set tokenizer.vocab_size. Received: {size}")
     return resolved
+
+
+def _sizes_of(run_dir: str) -> dict[str, Any]:
+    """Return the model of a run to start from, as `override` takes it; its vocabulary comes with its tokenizer."""
+    import_tensorflow()
+    from tf_transformer.run_directory import RunDirectory
+
+    model = dataclasses.asdict(RunDirectory(run_dir).config.model)
+    return {"model": model | {"input_vocab_size": None, "target_vocab_size": None}}
 
 
 def _check_place(option: str, path: str) -> None:
@@ -165,6 +193,14 @@ def _export(options: argparse.Namespace) -> None:
     from tf_transformer.export import export
 
     print(f"exported: {export(options.run_dir, options.output)}")
+
+
+def _average(options: argparse.Namespace) -> None:
+    import_tensorflow()
+    from tf_transformer.averaging import average_run
+
+    run = average_run(options.run_dir, options.output, last=options.last, best=options.best)
+    print(f"averaged: {run.path}")
 
 
 def _info(options: argparse.Namespace) -> None:

@@ -18,6 +18,8 @@ CHOICES = {
         *("softplus", "softsign", "squareplus", "hard_silu", "hard_sigmoid", "hard_tanh", "linear"),
     ),
     "model_type": ("bpe", "unigram", "char", "word"),
+    "best_by": ("loss", "bleu"),
+    "mixed_precision": ("float32", "bfloat16", "float16"),
     "normalization": ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"),
 }
 """The fields that take one of a few words, and those words."""
@@ -100,6 +102,11 @@ class DataConfig:
     """What text is read and how it becomes batches."""
 
     corpus: str | None = _setting(None, "folder, .tsv[.gz], tfds:NAME[/CONFIG], toy or copy (--data)")
+    extra_corpora: tuple[str, ...] = _setting((), "more of them to train on (further --data)")
+    weights: tuple[float, ...] = _setting((), "times an epoch that a pair of each corpus is seen; 1 each (--weights)")
+    validation_corpus: str | None = _setting(
+        None, "where the validation split is; corpus by default (--validation-data)"
+    )
     source: str | None = _setting(None, "source language, as in the file names (--source)")
     target: str | None = _setting(None, "target language, as in the file names (--target)")
     train_split: str = _setting("train", "split to train on")
@@ -107,10 +114,19 @@ class DataConfig:
     held_out: float = _setting(0.02, "of a .tsv: share held out for val, and again for test")
     held_out_seed: int = _setting(0, "of a .tsv: which pairs are held out")
     max_length: int = _setting(128, "tokens; a pair with a longer side is dropped, and counted")
+    max_length_ratio: float | None = _setting(
+        None, "longer over shorter side, tokens; a training pair above is dropped"
+    )
+    drop_duplicates: bool = _setting(False, "train on the first of equal pairs only")
     batch_tokens: int = _setting(4_096, "most source tokens and most target tokens a batch, padding included")
 
     def __post_init__(self) -> None:
-        _check(self, {"max_length": 2, "batch_tokens": 2, "held_out_seed": 0})
+        _check(self, {"max_length": 2, "batch_tokens": 2, "held_out_seed": 0, "max_length_ratio": 1})
+        corpora = 1 + len(self.extra_corpora)
+        if self.weights and len(self.weights) != corpora:
+            raise InputError(f"weights must be one for each corpus, {corpora}. Received: {len(self.weights)}")
+        if not all(0 < weight < math.inf for weight in self.weights):
+            raise InputError(f"weights must be above 0, and finite. Received: {list(self.weights)}")
         if not 0 < self.held_out < 0.5:
             raise InputError(f"held_out must be above 0 and below 0.5. Received: {self.held_out}")
         if self.batch_tokens < self.max_length:
@@ -127,21 +143,44 @@ class TrainingConfig:
     max_steps: int = _setting(100_000, "optimizer updates in all (--max-steps)")
     warmup_steps: int = _setting(4_000, "updates until the learning rate peaks (paper 5.3)")
     learning_rate_factor: float = _setting(1.0, "times the paper's learning rate")
+    learning_rate: float | None = _setting(None, "at the peak, instead of the paper's rate times the factor")
+    weight_decay: float = _setting(0.0, "of AdamW, times the learning rate each update; 0 is Adam")
+    clip_norm: float = _setting(0.0, "most global norm of the gradient; 0 does not clip")
+    accumulate: int = _setting(1, "parts that an update is computed in, each of data.batch_tokens")
     label_smoothing: float = _setting(0.1, "share of the probability spread over the vocabulary (paper 5.4)")
+    ema_decay: float = _setting(0.0, "of a moving average of the weights, which is then the model; 0: the weights")
+    mixed_precision: str = _setting(
+        "float32", "float32, bfloat16 or float16: what layers compute in (--mixed-precision)"
+    )
     seed: int = _setting(0, "of initial weights, dropout and the order of the data (--seed)")
+    deterministic: bool = _setting(False, "the same bits in every run, at some cost (--deterministic)")
+    init_from: str | None = _setting(None, "run whose weights and tokenizer to start from (--init-from)")
+    best_by: str = _setting("loss", "what the best checkpoint is best in: validation loss or bleu")
+    early_stopping: int = _setting(0, "validations without a better one after which training stops; 0 never does")
+    bleu_every: int = _setting(0, "epochs between BLEU scores on validation sentences; 0 has none")
+    bleu_sentences: int = _setting(500, "first validation sentences that BLEU is of")
+    bleu_tokenize: str = _setting("13a", "sacreBLEU's tokenizer; none for tokenised text")
+    samples: int = _setting(3, "validation sentences whose translations each epoch shows")
     checkpoint_every: int = _setting(1_000, "updates between checkpoints; there is one each epoch besides")
-    keep_last: int = _setting(5, "latest checkpoints to keep, besides the best")
+    keep_last: int = _setting(5, "latest checkpoints to keep")
+    keep_best: int = _setting(1, "best checkpoints to keep besides")
 
     def __post_init__(self) -> None:
         _check(
             self,
-            {"max_steps": 1, "warmup_steps": 1, "checkpoint_every": 1, "keep_last": 1, "seed": 0},
-            rates=("label_smoothing",),
+            dict.fromkeys(("max_steps", "warmup_steps", "accumulate", "bleu_sentences"), 1)
+            | dict.fromkeys(("checkpoint_every", "keep_last", "keep_best"), 1)
+            | dict.fromkeys(("weight_decay", "clip_norm", "early_stopping", "bleu_every", "samples", "seed"), 0),
+            rates=("label_smoothing", "ema_decay"),
         )
         if self.seed >= 2**32:
             raise InputError(f"seed must be below 2**32. Received: {self.seed}")
-        if not 0 < self.learning_rate_factor < math.inf:
-            raise InputError(f"learning_rate_factor must be above 0, and finite. Received: {self.learning_rate_factor}")
+        for name in ("learning_rate_factor", "learning_rate"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"{name} must be above 0, and finite. Received: {value}")
+        if self.best_by == "bleu" and not self.bleu_every:
+            raise InputError("best_by=bleu needs bleu_every, such as 1. Received: bleu_every=0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +236,7 @@ PRESETS: Mapping[str, Config] = types.MappingProxyType(
             ),
             tokenizer=TokenizerConfig(vocab_size=4_000),
             data=DataConfig(batch_tokens=3_000),
-            training=TrainingConfig(max_steps=2_200, warmup_steps=400, learning_rate_factor=0.7),
+            training=TrainingConfig(max_steps=2_200, warmup_steps=400, learning_rate_factor=0.7, ema_decay=0.995),
         ),
         # The sizes of the TensorFlow tutorial.
         "small": Config(

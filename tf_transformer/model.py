@@ -97,7 +97,9 @@ class Transformer(keras.Model):
         self.decoder = Decoder(**stack, vocab_size=target_vocab_size, tokens=shared, name="decoder", dtype=policy)
         self.output_projection = None
         if share_embeddings == "none":
-            self.output_projection = Linear(target_vocab_size, use_bias=False, name="output", dtype=policy)
+            # As `TokenEmbedding.logits`: in the type of the variables.
+            variables = policy.variable_dtype
+            self.output_projection = Linear(target_vocab_size, use_bias=False, name="output", dtype=variables)
 
     def build(self, input_shape: Any) -> None:
         """Create the weights for a pair of shapes [B, S], [B, T]."""

@@ -21,7 +21,9 @@ MODULES = {
     "tf_transformer.layers.positions": ("PositionalEmbedding", "TokenEmbedding"),
     "tf_transformer.layers.residual": ("Residual",),
     "tf_transformer.model": ("Transformer",),
-    "tf_transformer.training": ("NoamSchedule", "Perplexity", "SmoothedCrossEntropy", "TokenAccuracy", "TokenLoss"),
+    "tf_transformer.training": (
+        *("Adam", "NoamSchedule", "Perplexity", "SmoothedCrossEntropy", "TokenAccuracy", "TokenLoss"),
+    ),
 }
 
 

@@ -3,9 +3,9 @@
 import dataclasses
 import importlib.metadata
 import json
-import logging
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +21,6 @@ from tf_transformer.tokenizers import Tokenizer
 
 FORMAT_VERSION = 1
 PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
-
-log = logging.getLogger(__name__)
 
 
 def read_description(file: Path, kind: str, folder: Path) -> dict[str, Any]:
@@ -91,11 +89,12 @@ class RunDirectory:
 
     def replace_config(self, config: Config) -> "RunDirectory":
         """Write another config and return the directory with it."""
-        facts = {
-            key: self.description[key] for key in self.description.keys() - {"format_version", "packages", "config"}
-        }
-        self._write(self.path, config, facts)
+        self._write(self.path, config, self.facts())
         return RunDirectory(self.path)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what `create` was told to remember."""
+        return {k: self.description[k] for k in self.description.keys() - {"format_version", "packages", "config"}}
 
     @property
     def checkpoints(self) -> Path:
@@ -108,11 +107,11 @@ class RunDirectory:
         return self.path / "history.csv"
 
     def best_checkpoint(self) -> Path:
-        """Return the checkpoint of least validation loss, or the last one where none was validated."""
+        """Return the checkpoint of the best validation (`training.best_by`), or the last one where there was none."""
         known = checkpoints.all_of(self.checkpoints)
         if not known:
             raise InputError(f"{self.path} has no checkpoint yet: train it first")
-        return best(known) or known[-1]
+        return (checkpoints.best(known, self.config.training.best_by) or known[-1:])[0]
 
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         """Return the tokenizers of source and target: one object when shared."""
@@ -126,8 +125,18 @@ class RunDirectory:
     def model(self) -> Transformer:
         """Return the model with the weights of the best checkpoint."""
         model = build_model(self.config)
-        checkpoints.restore(self.best_checkpoint(), weights(model))
+        self.restore(model)
         return model
+
+    def restore(self, model: keras.Model) -> None:
+        """Give a model of the same kind the weights of the best checkpoint."""
+        by_name = weights(model)
+        saved = {name: by_name[weight] for weight, name in self.saved_names(by_name).items()}
+        checkpoints.restore(self.best_checkpoint(), saved)
+
+    def saved_names(self, names: Iterable[str]) -> dict[str, str]:
+        """Return for each name of a weight the one in checkpoints of what the model has there: its moving average."""
+        return {name: average_name(name) if self.config.training.ema_decay else name for name in names}
 
 
 class Loaded(NamedTuple):
@@ -149,29 +158,20 @@ def load(run_dir: str | Path) -> Loaded:
     return Loaded(run.model(), *run.tokenizers(), run.config)
 
 
-def best(known: list[Path]) -> Path | None:
-    """Return the checkpoint of least validation loss; none where none was validated."""
-    validated = []
-    for path in known:
-        try:
-            loss = checkpoints.state_of(path).get("val_loss")
-        except checkpoints.CorruptCheckpointError as error:
-            log.warning("%s; passed over", error)
-            continue
-        if loss is not None:
-            validated.append((loss, path))
-    return min(validated)[1] if validated else None
-
-
 def weights(model: keras.Model) -> dict[str, Any]:
     """Return the weights of a model under the names that checkpoints use."""
     return {variable.path: variable for variable in model.weights}
 
 
-def build_model(config: Config) -> Transformer:
-    """Return a new model."""
+def average_name(weight: str) -> str:
+    """Return the name in checkpoints of the moving average of a weight: Keras's."""
+    return f"adam/{weight.replace('/', '_')}_average"
+
+
+def build_model(config: Config, dtype: str = "float32") -> Transformer:
+    """Return a new model; `dtype` is a Keras dtype policy."""
     try:
-        model = Transformer(**dataclasses.asdict(config.model))
+        model = Transformer(**dataclasses.asdict(config.model), dtype=dtype)
         model.build(((None, None), (None, None)))
     except ValueError as error:
         raise InputError(f"model: {error}") from None

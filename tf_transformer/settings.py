@@ -46,6 +46,10 @@ def override(config: Config, *layers: Mapping[str, Any]) -> Config:
 
 
 def _typed(key: str, value: Any, hint: Any) -> Any:
+    if typing.get_origin(hint) is tuple:
+        if not isinstance(value, list | tuple):
+            raise InputError(f"{key} must be a list, such as [1, 2]. Received: {value!r}")
+        return tuple(_typed(key, item, typing.get_args(hint)[0]) for item in value)
     kinds = typing.get_args(hint) or (hint,)
     if type(value) in kinds:
         return value

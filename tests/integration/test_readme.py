@@ -2,19 +2,24 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 from tf_transformer.arguments import parser
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
+PAGES = {path.name: path.read_text("utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 
 
-def test_the_python_example_runs_and_is_short(tmp_path):
-    (code,) = [block for block in re.findall(r"```python\n(.*?)```", README, flags=re.S) if "model.fit" in block]
+@pytest.mark.parametrize("page", ["README.md", "training.md"])
+def test_the_python_example_runs_and_is_short(page, tmp_path):
+    (code,) = [block for block in re.findall(r"```python\n(.*?)```", PAGES[page], flags=re.S) if ".fit(" in block]
     assert len(code.splitlines()) <= 40
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -28,13 +33,13 @@ def test_the_python_example_runs_and_is_short(tmp_path):
     assert done.stdout.strip().endswith(".")
 
 
-def test_every_command_it_shows_exists():
-    shown = re.findall(r"^tf-transformer +([^\n|<>#]*)", README, flags=re.M)
-    assert len(shown) >= 5
+def test_every_command_they_show_exists():
+    shown = re.findall(r"^ *(?:exec |srun )?tf-transformer +([^\n|<>#]*)", "\n".join(PAGES.values()), flags=re.M)
+    assert len(shown) >= 12
     for line in shown:
-        parser(defaultdict(lambda: print)).parse_args(line.split())
+        parser(defaultdict(lambda: print)).parse_args(shlex.split(line))
 
 
 def test_the_files_it_names_exist():
-    for name in re.findall(r"`((?:scripts|docs|saved_models)/[\w./]+\.\w+)`", README):
+    for name in re.findall(r"[`(]((?:scripts|docs|saved_models)/[\w./]+\.\w+)[`)]", "\n".join(PAGES.values())):
         assert (ROOT / name).exists(), name

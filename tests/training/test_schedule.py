@@ -23,6 +23,16 @@ def test_factor_and_warmup():
     assert float(NoamSchedule(64, warmup_steps=100, factor=3)(100)) == pytest.approx(3 / np.sqrt(64 * 100))
 
 
+def test_a_schedule_of_a_peak():
+    schedule = NoamSchedule.of_peak(0.005, warmup_steps=2000)
+    assert float(schedule(2000)) == pytest.approx(0.005)
+    assert float(schedule(500)) == pytest.approx(0.00125)  # a quarter of the way up
+    assert float(schedule(8000)) == pytest.approx(0.0025)  # half, at four times the steps
+    # The paper's base schedule by its peak.
+    base, peak = NoamSchedule(512), NoamSchedule.of_peak((512 * 4000) ** -0.5)
+    assert [float(base(step)) for step in (0, 7, 4001)] == pytest.approx([float(peak(step)) for step in (0, 7, 4001)])
+
+
 def test_it_saves_with_an_optimizer():
     optimizer = keras.optimizers.Adam(NoamSchedule(64, warmup_steps=100, factor=3))
     copy = keras.optimizers.Adam.from_config(optimizer.get_config())

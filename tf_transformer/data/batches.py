@@ -65,25 +65,51 @@ class Batches:
         batch_tokens: as in `plan`.
         multiple_of: as in `plan`.
         seed: of the order; none keeps the order of lengths (for validation).
+        repeats: times an epoch that each pair is seen, [N]; 1 by default. A pair of 2.5 is seen twice in one epoch,
+            three times in the next; of pairs of 0.5 one half is seen in one epoch, the other half in the next.
     """
 
-    def __init__(self, pairs: TokenPairs, batch_tokens: int, *, multiple_of: int = 1, seed: int | None = None):
+    def __init__(
+        self,
+        pairs: TokenPairs,
+        batch_tokens: int,
+        *,
+        multiple_of: int = 1,
+        seed: int | None = None,
+        repeats: np.ndarray | None = None,
+    ):
         self.pairs = pairs
         self.batch_tokens = batch_tokens
         self.multiple_of = multiple_of
         self.seed = seed
         self.source_lengths = pairs.sources.row_lengths().numpy()
         self.target_lengths = pairs.targets.row_lengths().numpy()
+        self.repeats = repeats
         self.start_epoch(0)
 
-    def start_epoch(self, epoch: int, skip: int = 0, limit: int | None = None) -> None:
-        """Turn to `epoch`, without its first `skip` batches and after at most `limit` more."""
+    def start_epoch(self, epoch: int, skip: int = 0) -> None:
+        """Turn to `epoch`, without its first `skip` batches."""
         rng = None if self.seed is None else np.random.default_rng((self.seed, epoch))
+        pairs = self._pairs_of(epoch)
         batches = plan(
-            self.source_lengths, self.target_lengths, self.batch_tokens, multiple_of=self.multiple_of, rng=rng
+            self.source_lengths[pairs],
+            self.target_lengths[pairs],
+            self.batch_tokens,
+            multiple_of=self.multiple_of,
+            rng=rng,
         )
         self.epoch, self.skip, self.whole = epoch, skip, len(batches)
-        self.rows = batches[skip : None if limit is None else skip + limit]
+        self.consumed = skip
+        self.rows = [np.where(rows == NO_PAIR, NO_PAIR, pairs[rows]) for rows in batches[skip:]]
+
+    def _pairs_of(self, epoch: int) -> np.ndarray:
+        """Return the pairs of an epoch, those that are seen several times several times."""
+        if self.repeats is None:
+            return np.arange(len(self.source_lengths))
+        # Each pair has a phase of its own: the visits before the end of epoch e are floor((e + 1) * repeats + phase).
+        phases = np.random.default_rng(self.seed).permutation(len(self.repeats)) / len(self.repeats)
+        before, after = (np.floor(e * self.repeats + phases) for e in (epoch, epoch + 1))
+        return np.repeat(np.arange(len(self.repeats)), (after - before).astype(int))
 
     def target_tokens(self, batch: int) -> int:
         """Return the target tokens, padding not counted, of a batch of the current epoch (after those skipped)."""
@@ -123,4 +149,7 @@ class Batches:
             return (source, target), labels, tf.cast(real, tf.float32) / tokens
 
         ids = tf.data.Dataset.from_generator(indices, output_signature=tf.TensorSpec([None], tf.int64))
-        return ids.map(gather, num_parallel_calls=2).prefetch(4)
+        # Several machines: each forms all batches and takes its rows.
+        options = tf.data.Options()
+        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+        return ids.map(gather, num_parallel_calls=2).prefetch(4).with_options(options)

@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import hashlib
+import os
 import sys
 import zlib
 from collections.abc import Callable
@@ -56,6 +57,13 @@ def read(data: DataConfig, split: str) -> Pairs:
         why = f" (data.held_out={data.held_out}, of few lines)" if kind == "tsv" else ""
         raise InputError(f"{data.corpus}: there is no pair in split {split!r}{why}")
     return pairs
+
+
+def absolute(corpus: str | None) -> Any:
+    """Return `corpus` so that it names the same from every folder."""
+    if corpus is None or corpus in BUILT_IN or corpus.startswith("tfds:"):
+        return corpus
+    return os.path.abspath(corpus)
 
 
 def splits(data: DataConfig) -> tuple[str, ...]:

@@ -47,22 +47,22 @@ class TokenEmbedding(keras.layers.Layer):
             name="table",
             shape=(self.vocab_size, self.d_model),
             initializer=keras.initializers.RandomNormal(stddev=self.d_model**-0.5),
+            autocast=False,
         )
 
     def call(self, ids: Any) -> Any:
-        """Embed ids [B, T] -> [B, T, D]."""
+        """Embed ids [B, T] -> [B, T, D]; the gradient of a row is summed in the type of the table."""
         # Under several replicas Keras builds its losses from a first batch that it averages, ids included.
         ids = ops.cast(ids, "int32")
         # The reshape changes nothing: it reads the variable, for a custom gradient takes tensors only.
         table = ops.reshape(self.table, (self.vocab_size, self.d_model))
-        return _rows(table, ids) * math.sqrt(self.d_model)
+        return ops.cast(_rows(table, ids), self.compute_dtype) * math.sqrt(self.d_model)
 
     def logits(self, x: Any) -> Any:
-        """Project x [..., D] on the table: [..., V]."""
+        """Project x [..., D] on the table: [..., V], in the type of the table, whatever that of x."""
         leading = ops.shape(x)[:-1]
-        # Outside `__call__` Keras does not cast the table to the type of the activations.
-        table = ops.cast(self.table, self.compute_dtype)
-        y = ops.matmul(ops.reshape(x, (-1, self.d_model)), ops.transpose(table))
+        x = ops.cast(ops.reshape(x, (-1, self.d_model)), self.variable_dtype)
+        y = ops.matmul(x, ops.transpose(self.table))
         return ops.reshape(y, (*leading, self.vocab_size))
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:

@@ -1,6 +1,21 @@
 """Training by `model.fit`: schedule, loss and metrics, callbacks, and the whole road from a config to a run."""
 
+from tf_transformer.averaging import average_checkpoints
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
+from tf_transformer.training.optimizer import Adam
+from tf_transformer.training.resume import variables_of
 from tf_transformer.training.schedule import NoamSchedule
+from tf_transformer.training.trainer import Trainer, vary_dropout
 
-__all__ = ["NoamSchedule", "Perplexity", "SmoothedCrossEntropy", "TokenAccuracy", "TokenLoss"]
+__all__ = [
+    "Adam",
+    "NoamSchedule",
+    "Perplexity",
+    "SmoothedCrossEntropy",
+    "TokenAccuracy",
+    "TokenLoss",
+    "Trainer",
+    "average_checkpoints",
+    "variables_of",
+    "vary_dropout",
+]

@@ -1,7 +1,7 @@
 """From a config to a trained run directory."""
 
+import dataclasses
 import importlib.util
-import itertools
 import logging
 import os
 import shutil
@@ -13,24 +13,18 @@ import tensorflow as tf
 
 from tf_transformer import checkpoints
 from tf_transformer.config import Config
-from tf_transformer.data import Batches, Pairs, TokenPairs, encode, read, validation_split
+from tf_transformer.data import Batches
 from tf_transformer.errors import InputError
-from tf_transformer.run_directory import RunDirectory, build_model, weights
+from tf_transformer.run_directory import RunDirectory, build_model
 from tf_transformer.settings import override
-from tf_transformer.tokenizers import Tokenizer, train_tokenizer
-from tf_transformer.training.callbacks import (
-    EpochOrder,
-    History,
-    Progress,
-    SaveCheckpoints,
-    StopOnNaN,
-    Throughput,
-)
+from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
-from tf_transformer.training.schedule import NoamSchedule
-
-MAY_CHANGE = {("training", "max_steps"), ("training", "checkpoint_every"), ("training", "keep_last")}
-"""The settings that may differ when a run goes on: they say how long it is and what is kept."""
+from tf_transformer.training.optimizer import make_optimizer
+from tf_transformer.training.resume import Place, refuse_differences, restore, variables_of
+from tf_transformer.training.strategy import is_chief, make_strategy
+from tf_transformer.training.texts import Texts, encode_texts, make_tokenizers, read_texts, with_absolute_paths
+from tf_transformer.training.trainer import Trainer, vary_dropout
+from tf_transformer.translator import Translator
 
 log = logging.getLogger(__name__)
 
@@ -44,181 +38,197 @@ def train(
 ) -> RunDirectory:
     """Train what `config` says, or go on with the run in `run_dir` if that was trained with the same.
 
+    Under several machines each of them calls this, with the same arguments and a `run_dir` that all of them see.
+    `config.training.deterministic` makes all ops of this process deterministic.
+
     Args:
         config: the run; its vocabulary sizes may be none.
         run_dir: a new folder, or a run directory.
         overwrite: start anew where a run exists.
-        strategy: MirroredStrategy on all GPUs by default, or on the CPU where there is none.
+        strategy: as `make_strategy` makes it; by default MirroredStrategy on all GPUs, or on the CPU where there is
+            none.
 
     Raises:
         InputError: wrong data or config; a folder that is not a run; a run with another config; a loss that is not
-            finite. What was there before is left as it was.
+            finite; no room for a checkpoint; a machine that has gone. What was there before is left as it was.
     """
+    strategy = strategy or make_strategy()
+    if config.training.deterministic:
+        tf.config.experimental.enable_op_determinism()
     path = Path(run_dir).resolve()
     existing = None
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         existing = RunDirectory(path)  # refuses what is not a run, with --overwrite too
     resumed = None if overwrite else existing
+    config = _with_absolute_paths(config)
+    start = RunDirectory(config.training.init_from) if config.training.init_from and not resumed else None
 
-    pairs, held_out = (
-        read(config.data, config.data.train_split),
-        read(config.data, validation_split(config.data)),
-    )
-    tokenizers = resumed.tokenizers() if resumed else _tokenizers(config, pairs)
+    texts = read_texts(config.data)
+    tokenizers = source.tokenizers() if (source := resumed or start) else make_tokenizers(config, texts.training)
     sizes = {"input_vocab_size": tokenizers[0].vocab_size, "target_vocab_size": tokenizers[1].vocab_size}
     config = override(config, {"model": sizes})
-    data = {
-        "train": {"pairs": len(pairs.sources), "fingerprint": pairs.fingerprint},
-        "validation": {"pairs": len(held_out.sources), "fingerprint": held_out.fingerprint},
-    }
     if resumed:
-        _refuse_differences(resumed, config, data)
-
-    strategy = strategy or tf.distribute.MirroredStrategy()
-    replicas = strategy.num_replicas_in_sync
-    training_pairs = _encode("train", pairs, tokenizers, config)
-    validation_pairs = _encode("validation", held_out, tokenizers, config)
-    batches = Batches(training_pairs, config.data.batch_tokens, multiple_of=replicas, seed=config.training.seed)
-    validation = Batches(validation_pairs, config.data.batch_tokens, multiple_of=replicas)
+        refuse_differences(resumed, config, texts.description())
+    if start:
+        _refuse_other_model(start, config)
+    batches, validation = _batches(config, texts, tokenizers, strategy.num_replicas_in_sync)
 
     keras.utils.set_random_seed(config.training.seed)
     with strategy.scope():
-        model = build_model(config)
-        compile_model(model, config)
-    variables = _variables(model)
-    state = _restore(resumed, variables, strategy) if resumed else None
-    state = state or {"step": 0, "epoch": 0, "batch": 0}
-    if resumed and state["step"] >= config.training.max_steps:
-        log.info("%s is trained: it has made %d of %d updates", path, state["step"], config.training.max_steps)
+        trainer = make_trainer(config)
+        if start:
+            start.restore(trainer.trained)
+    variables = variables_of(trainer.trained, trainer.optimizer)
+    place = restore(resumed, variables, strategy) if resumed else Place()
+    vary_dropout(trainer.trained, strategy)
+    if resumed and (finished := _finished(resumed, config, place)):
+        log.info("%s is trained: %s", path, finished)
         return resumed
-    if resumed:
-        run = resumed.replace_config(config)
-        checkpoints.remove_unfinished(run.checkpoints)
-    else:
-        if path.exists():
-            shutil.rmtree(path)
-        run = RunDirectory.create(path, config, tokenizers, {"parameters": model.count_params(), "data": data})
 
-    batches.start_epoch(state["epoch"])
+    run = None
+    if is_chief(strategy):
+        run = _write_run(path, resumed, config, tokenizers, trainer, texts)
+    batches.start_epoch(place.epoch)
+    _announce(trainer, batches, strategy.num_replicas_in_sync)
+    translator = Translator(trainer.trained, *tokenizers, max_extra_length=config.decoding.max_extra_length)
+    callbacks = _callbacks(config, run, batches, variables, translator, texts, place, path)
+    with callbacks[-1].catching():
+        trainer.fit(
+            batches.dataset(),
+            validation_data=validation.dataset().apply(tf.data.experimental.assert_cardinality(validation.whole)),
+            initial_epoch=place.epoch,
+            # A bound: EpochOrder stops at max_steps, and an epoch has at least one step.
+            epochs=place.epoch + config.training.max_steps - place.step,
+            callbacks=callbacks,
+            shuffle=False,
+            verbose=0,
+        )
+    return RunDirectory(path)
+
+
+def _finished(run: RunDirectory, config: Config, place: Place) -> str | None:
+    """Return why a run does not go on, if it does not."""
+    settings = config.training
+    if place.step >= settings.max_steps:
+        return f"it has made {place.step} of {settings.max_steps} updates"
+    past = on.validations(run.history, settings.best_by, place.step)
+    if settings.early_stopping and on.EarlyStopping(settings.best_by, settings.early_stopping, past).is_over():
+        return f"it stopped early, after {place.step} updates"
+    return None
+
+
+def _callbacks(
+    config: Config,
+    run: RunDirectory | None,
+    batches: Batches,
+    variables: dict[str, Any],
+    translator: Translator,
+    texts: Texts,
+    place: Place,
+    path: Path,
+) -> list[Any]:
+    """Return the callbacks in their order; a process without a `run` writes nothing. The last one catches signals."""
+    settings = config.training
+    samples = settings.samples if run else 0
+    bleu = (settings.bleu_every, settings.bleu_sentences, settings.bleu_tokenize)
+    saver = None
+    callbacks = [
+        on.ValidateAverage(),
+        on.EpochOrder(batches, settings.max_steps, skip=place.batch),
+        on.StopOnNaN(),
+        on.Throughput(batches),
+        on.TranslateValidation(translator, texts.validation, samples, *bleu),
+    ]
+    if run:
+        keep = (settings.checkpoint_every, settings.keep_last, settings.keep_best, settings.best_by)
+        saver = on.SaveCheckpoints(run.checkpoints, variables, batches, *keep)
+        # Before the checkpoints: rows after the checkpoint that a run resumes from are dropped.
+        callbacks += [on.History(run.history, place.step), saver, on.Progress(batches, settings.max_steps)]
+        if importlib.util.find_spec("tensorboard"):
+            callbacks.append(keras.callbacks.TensorBoard(os.fspath(run.path / "tensorboard"), update_freq=1))
+    if settings.early_stopping:
+        past = on.validations(path / "history.csv", settings.best_by, place.step)
+        callbacks.append(on.EarlyStopping(settings.best_by, settings.early_stopping, past))
+    return [*callbacks, on.SaveOnSignal(saver)]
+
+
+def _announce(trainer: Trainer, batches: Batches, replicas: int) -> None:
     log.info(
         "%s parameters, %d replica%s, %d pairs, %d steps an epoch of at most %d tokens, %.1f%% padding",
-        f"{model.count_params():,}",
+        f"{trainer.trained.count_params():,}",
         replicas,
         "" if replicas == 1 else "s",
-        len(training_pairs),
+        len(batches.pairs),
         batches.whole,
-        config.data.batch_tokens,
+        batches.batch_tokens,
         100 * batches.padding,
     )
-    settings = config.training
-    callbacks = [
-        EpochOrder(batches, settings.max_steps, skip=state["batch"]),
-        StopOnNaN(),
-        Throughput(batches),
-        # Before the checkpoints: rows after the checkpoint that a run resumes from are dropped.
-        History(run.history, resumed_step=state["step"]),
-        SaveCheckpoints(run.checkpoints, variables, batches, settings.checkpoint_every, settings.keep_last),
-        Progress(batches),
-    ]
-    if importlib.util.find_spec("tensorboard"):
-        callbacks.append(keras.callbacks.TensorBoard(os.fspath(run.path / "tensorboard")))
-    model.fit(
-        batches.dataset(),
-        validation_data=validation.dataset().apply(tf.data.experimental.assert_cardinality(validation.whole)),
-        initial_epoch=state["epoch"],
-        # A bound: EpochOrder stops at max_steps, and an epoch has at least one step.
-        epochs=state["epoch"] + settings.max_steps - state["step"],
-        callbacks=callbacks,
-        shuffle=False,
-    )
-    return run
 
 
-def compile_model(model: keras.Model, config: Config) -> None:
-    """Compile with the paper's optimizer, schedule and loss (paper 5.3 and 5.4), inside the scope of the strategy."""
+def make_trainer(config: Config) -> Trainer:
+    """Return a compiled trainer of a new model, with the optimizer, schedule and loss that a config asks for."""
     settings = config.training
-    schedule = NoamSchedule(config.model.d_model, settings.warmup_steps, settings.learning_rate_factor)
-    optimizer = keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9, name="adam")
+    float32 = settings.mixed_precision == "float32"
+    model = build_model(config, dtype="float32" if float32 else f"mixed_{settings.mixed_precision}")
+    optimizer = make_optimizer(config)
     optimizer.build(model.trainable_variables)
-    model.compile(
+    trainer = Trainer(model, settings.accumulate)
+    trainer.compile(
         optimizer,
         loss=SmoothedCrossEntropy(settings.label_smoothing),
         metrics=[TokenLoss(settings.label_smoothing), TokenAccuracy(), Perplexity()],
         jit_compile=False,
     )
+    return trainer
 
 
-def _tokenizers(config: Config, pairs: Pairs) -> tuple[Tokenizer, Tokenizer]:
-    settings = config.tokenizer
-    if settings.file is not None:
-        shared = Tokenizer.load(settings.file)
-        return shared, shared
-    if not any(source.strip() and target.strip() for source, target in zip(*pairs, strict=True)):
-        raise InputError(f"no pair to train on in {config.data.corpus}, split {config.data.train_split}")
-    if settings.shared:
-        shared = Tokenizer(train_tokenizer(itertools.chain(*pairs), settings))
-        return shared, shared
-    return Tokenizer(train_tokenizer(pairs.sources, settings)), Tokenizer(train_tokenizer(pairs.targets, settings))
+def _with_absolute_paths(config: Config) -> Config:
+    """Return the config with paths that name the same from every folder."""
+    files = {("tokenizer", "file"): config.tokenizer.file, ("training", "init_from"): config.training.init_from}
+    layers = [{section: {key: os.path.abspath(path)}} for (section, key), path in files.items() if path is not None]
+    return dataclasses.replace(override(config, *layers), data=with_absolute_paths(config.data))
 
 
-def _encode(name: str, pairs: Pairs, tokenizers: tuple[Tokenizer, Tokenizer], config: Config) -> TokenPairs:
-    encoded = encode(pairs, *tokenizers, max_length=config.data.max_length)
-    if encoded.dropped_empty or encoded.dropped_long:
-        log.info(
-            "%s: dropped %d pairs with an empty side and %d longer than %d tokens, of %d",
-            name,
-            encoded.dropped_empty,
-            encoded.dropped_long,
-            config.data.max_length,
-            len(pairs.sources),
-        )
-    if not len(encoded):
-        raise InputError(
-            f"no pair is left for {name}. Received: {len(pairs.sources)} pairs, {encoded.dropped_empty} with an empty "
-            f"side, {encoded.dropped_long} longer than data.max_length={config.data.max_length} tokens"
-        )
-    return encoded
+def _batches(config: Config, texts: Texts, tokenizers: Any, replicas: int) -> tuple[Batches, Batches]:
+    """Return the batches of training and validation."""
+    data, settings = config.data, config.training
+    pairs = encode_texts("train", texts.training, tokenizers, data.max_length, data.max_length_ratio)
+    held_out = encode_texts("validation", texts.validation, tokenizers, data.max_length, None)
+    repeats = None
+    if data.weights:
+        repeats = tf.gather(tf.constant(data.weights), texts.corpora[pairs.keep]).numpy()
+    training = Batches(
+        pairs,
+        data.batch_tokens * settings.accumulate,
+        multiple_of=replicas * settings.accumulate,
+        seed=settings.seed,
+        repeats=repeats,
+    )
+    return training, Batches(held_out, data.batch_tokens, multiple_of=replicas)
 
 
-def _refuse_differences(run: RunDirectory, config: Config, data: dict[str, Any]) -> None:
-    old, new = run.config.as_dict(), config.as_dict()
+def _refuse_other_model(start: RunDirectory, config: Config) -> None:
+    """Raise InputError where a run to start from has a model or tokenizer that does not fit."""
+    old, new = start.config.as_dict()["model"], config.as_dict()["model"]
+    rates = ("dropout_rate", "attention_dropout_rate")
     differences = [
-        f"{section}.{key} was {old[section][key]!r}, is {new[section][key]!r}"
-        for section in old
-        for key in old[section]
-        if old[section][key] != new[section][key] and (section, key) not in MAY_CHANGE
+        f"model.{k} is {old[k]!r} there, {new[k]!r} here" for k in old if old[k] != new[k] and k not in rates
     ]
-    differences += [
-        f"the text of {split} has changed" for split in data if data[split] != run.description["data"][split]
-    ]
+    file = config.tokenizer.file
+    if file and any(Path(file).read_bytes() != tokenizer.model for tokenizer in start.tokenizers()):
+        differences.append(f"its tokenizer is not {file}")
     if differences:
-        raise InputError(
-            f"{run.path} was started with other settings: {'; '.join(differences)}. Give the same ones to go on, "
-            "another --run-dir, or --overwrite to start anew"
-        )
+        raise InputError(f"--init-from {start.path} does not fit: {'; '.join(differences)}")
 
 
-def _variables(model: keras.Model) -> dict[str, Any]:
-    """Return all that training changes: weights, optimizer, and the states of the dropout generators."""
-    by_name = weights(model)
-    names = {id(variable) for variable in by_name.values()}
-    # Keras numbers the generators of a process, so their paths depend on what else was built there.
-    seeds = [variable for variable in model.variables if id(variable) not in names and "seed" in variable.path]
-    optimizer = {variable.path: variable for variable in model.optimizer.variables}
-    return by_name | optimizer | {f"seed/{i}": seed for i, seed in enumerate(seeds)}
-
-
-def _restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribute.Strategy) -> dict[str, Any] | None:
-    """Restore the last checkpoint that is whole; the damaged ones after it are named and set aside."""
-    for checkpoint in reversed(checkpoints.all_of(run.checkpoints)):
-        try:
-            state = checkpoints.state_of(checkpoint)
-            with strategy.scope():
-                checkpoints.restore(checkpoint, variables)
-        except checkpoints.CorruptCheckpointError as error:
-            log.warning("%s; going back to the one before", error)
-            checkpoints.set_aside(checkpoint)
-            continue
-        log.info("going on from %s", checkpoint)
-        return state
-    return None
+def _write_run(
+    path: Path, resumed: RunDirectory | None, config: Config, tokenizers: Any, trainer: Trainer, texts: Texts
+) -> RunDirectory:
+    if resumed:
+        run = resumed.replace_config(config)
+        checkpoints.remove_unfinished(run.checkpoints)
+        return run
+    if path.exists():
+        shutil.rmtree(path)
+    facts = {"parameters": trainer.trained.count_params(), "data": texts.description()}
+    return RunDirectory.create(path, config, tokenizers, facts)

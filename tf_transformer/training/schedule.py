@@ -17,7 +17,10 @@ class NoamSchedule(keras.optimizers.schedules.LearningRateSchedule):
     Args:
         d_model: width of the model.
         warmup_steps: updates until the peak.
-        factor: times the paper's learning rate.
+        factor: times the paper's learning rate; `of_peak` takes the peak instead.
+
+    Raises:
+        ValueError: an argument that is not above 0.
     """
 
     def __init__(self, d_model: int, warmup_steps: int = 4000, factor: float = 1.0):
@@ -28,6 +31,11 @@ class NoamSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.d_model = d_model
         self.warmup_steps = warmup_steps
         self.factor = factor
+
+    @classmethod
+    def of_peak(cls, learning_rate: float, warmup_steps: int = 4000) -> "NoamSchedule":
+        """Return the schedule that rises to `learning_rate` at `warmup_steps`, whatever the width of the model."""
+        return cls(1, warmup_steps, learning_rate * warmup_steps**0.5)
 
     def __call__(self, step: Any) -> Any:
         """Return the learning rate of `step`, a scalar float32."""

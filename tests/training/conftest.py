@@ -1,0 +1,73 @@
+"""What the tests of training share."""
+
+import csv
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tf_transformer.config import PRESETS, Config
+from tf_transformer.data import copy_task
+from tf_transformer.settings import override
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    """53 pairs to train on, 6 steps an epoch; 11 to validate on."""
+    folder = tmp_path_factory.mktemp("corpus")
+    pairs = copy_task.pairs("train")
+    for split, chosen in (("train", pairs[:53]), ("val", pairs[53:64])):
+        for language in ("xx", "yy"):
+            lines = [source[: 4 + 2 * (i % 7)] for i, (source, _) in enumerate(chosen)]
+            (folder / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def small():
+    """Makes the config of a tiny model for a corpus, with settings of training laid over it."""
+
+    def config(corpus, **training) -> Config:
+        return override(
+            PRESETS["tiny"],
+            {
+                "model": {"num_layers": 1, "d_model": 16, "num_heads": 2, "dff": 16, "dropout_rate": 0.2},
+                "tokenizer": {"vocab_size": 300},
+                "data": {"corpus": str(corpus), "source": "xx", "target": "yy", "batch_tokens": 64, "max_length": 16},
+                "training": {"max_steps": 6, "warmup_steps": 10, "ema_decay": 0.0, "samples": 0} | training,
+            },
+        )
+
+    return config
+
+
+@pytest.fixture(scope="session")
+def epoch_rows():
+    """Reads the rows of a history that end an epoch."""
+
+    def read(run):
+        with run.history.open() as file:
+            return [row for row in csv.DictReader(file) if row["val_loss"]]
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def in_fresh_process():
+    """Runs Python code in a process of its own; it must succeed."""
+
+    def run(code, timeout=300):
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+            check=False,
+            timeout=timeout,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run

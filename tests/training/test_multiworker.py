@@ -1,0 +1,121 @@
+"""Two processes on loopback train as one does."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from tf_transformer import checkpoints
+from tf_transformer.run_directory import RunDirectory
+
+CODE = """
+import sys
+import keras
+import numpy as np
+from tf_transformer.cli import main
+from tf_transformer.training import optimizer
+
+def update_step(self, gradient, variable, learning_rate):
+    self.assign_sub(variable, gradient)  # the change of a weight is its gradient
+
+if {plain!r}:
+    optimizer.Adam.update_step = update_step
+sys.exit(main({command!r}))
+"""
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+@pytest.fixture
+def launch(corpus, tmp_path):
+    """Starts a run on so many workers, each a process; those that are left are killed at the end."""
+    started = []
+
+    def launch(run, workers, *options, plain=False):
+        command = ["train", "--data", str(corpus), "--source", "xx", "--target", "yy", "--run-dir", str(tmp_path / run)]
+        for setting in (
+            *("model.num_layers=1", "model.d_model=16", "model.num_heads=2", "model.dff=16", "model.dropout_rate=0"),
+            *("tokenizer.vocab_size=300", "data.batch_tokens=64", "data.max_length=16", "training.ema_decay=0"),
+            *("training.samples=1", *options),
+        ):
+            command += ["--set", setting]
+        addresses = [f"127.0.0.1:{port}" for port in free_ports(workers)]
+        processes = []
+        for index in range(workers):
+            cluster = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
+            environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2"}
+            environment.pop("TF_CONFIG", None)
+            if workers > 1:
+                environment["TF_CONFIG"] = json.dumps(cluster)
+            log = (tmp_path / f"{run}-{index}.log").open("a")
+            code = textwrap.dedent(CODE.format(plain=plain, command=command))
+            processes.append(subprocess.Popen([sys.executable, "-c", code], stdout=log, stderr=log, env=environment))
+        started.extend(processes)
+        return processes
+
+    yield launch
+    for process in started:
+        process.kill()
+
+
+def finish(processes, tmp_path, run):
+    for index, process in enumerate(processes):
+        assert process.wait(timeout=240) == 0, (tmp_path / f"{run}-{index}.log").read_text()
+
+
+def test_two_workers_give_the_losses_and_gradients_of_one(launch, tmp_path):
+    settings = ("training.max_steps=3", "training.checkpoint_every=1", "training.label_smoothing=0")
+    finish(launch("one", 1, *settings, plain=True), tmp_path, "one")
+    finish(launch("two", 2, *settings, plain=True), tmp_path, "two")
+    one, two = RunDirectory(tmp_path / "one"), RunDirectory(tmp_path / "two")
+    known = checkpoints.all_of(two.checkpoints)
+    assert [path.name for path in known] == [path.name for path in checkpoints.all_of(one.checkpoints)]
+    assert len(known) == 3
+    names = [name for name in np.load(known[0]).files if name.startswith("transformer/")]
+    for step in (1, 2, 3):
+        a, b = (checkpoints.read(checkpoints.path_of(run.checkpoints, step), names) for run in (one, two))
+        for name in names:
+            np.testing.assert_allclose(b[name], a[name], atol=1e-5, err_msg=f"{step} {name}")
+    a, b = (checkpoints.state_of(checkpoints.path_of(run.checkpoints, 3)) for run in (one, two))
+    for metric in ("loss", "accuracy", "val_loss", "val_accuracy"):
+        assert b[metric] == pytest.approx(a[metric], rel=1e-5)
+    # Only the chief writes, and shows.
+    assert "epoch 1" in (tmp_path / "two-0.log").read_text()
+    assert "epoch 1" not in (tmp_path / "two-1.log").read_text()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_worker_ends_the_other_and_all_go_on_together(launch, tmp_path, victim):
+    settings = ("training.checkpoint_every=20", "training.max_steps=5000")
+    processes = launch("run", 2, *settings)
+    folder = tmp_path / "run" / "checkpoints"
+    end = time.monotonic() + 120
+    while not checkpoints.all_of(folder):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    processes[victim].send_signal(signal.SIGKILL)
+    other = 1 - victim
+    assert processes[other].wait(timeout=60) == 2
+    log = (tmp_path / f"run-{other}.log").read_text()
+    assert "another machine" in log
+    assert "Traceback" not in log
+    reached = checkpoints.state_of(checkpoints.all_of(folder)[-1])["step"]
+    finish(launch("run", 2, *settings[:1], f"training.max_steps={reached + 5}"), tmp_path, "run")
+    assert f"going on from {checkpoints.path_of(folder, reached)}" in (tmp_path / "run-0.log").read_text()
+    assert checkpoints.state_of(checkpoints.all_of(folder)[-1])["step"] == reached + 5

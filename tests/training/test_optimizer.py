@@ -1,0 +1,82 @@
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from tf_transformer.config import PRESETS
+from tf_transformer.settings import override
+from tf_transformer.training import Adam
+from tf_transformer.training.optimizer import make_optimizer
+
+
+def one_step(optimizer, value=3.0, gradient=2.0, name="kernel"):
+    variable = keras.Variable([value], name=name)
+    optimizer.build([variable])
+    optimizer.apply([np.array([gradient], "float32")])
+    return float(variable.numpy()[0])
+
+
+def test_its_constants_are_the_papers():
+    optimizer = Adam()
+    assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.98, 1e-9)
+
+
+def test_the_first_step_is_the_learning_rate():
+    """Bias-corrected, mean and root of the square of one gradient are equal."""
+    assert one_step(Adam(0.01)) == pytest.approx(3.0 - 0.01)
+
+
+def test_weight_decay_is_decoupled_and_leaves_biases_and_norms_alone():
+    """AdamW: w - rate * decay * w - rate, whatever the gradient."""
+    assert one_step(Adam(0.01, weight_decay=0.1)) == pytest.approx(3.0 - 0.01 * 0.1 * 3.0 - 0.01)
+    assert one_step(Adam(0.01, weight_decay=0.1), gradient=50.0) == pytest.approx(3.0 - 0.01 * 0.1 * 3.0 - 0.01)
+    for name in ("bias", "gamma", "beta"):
+        assert one_step(Adam(0.01, weight_decay=0.1), name=name) == pytest.approx(3.0 - 0.01)
+
+
+def test_it_agrees_with_keras():
+    ours, theirs = Adam(0.01, weight_decay=0.1), keras.optimizers.AdamW(0.01, 0.1, 0.9, 0.98, 1e-9)
+    values = []
+    for optimizer in (ours, theirs):
+        variable = keras.Variable([3.0, -1.0, 0.5], name="kernel")
+        optimizer.build([variable])
+        for step in range(5):
+            optimizer.apply([np.array([1.0, step - 2.0, 0.1], "float32")])
+        values.append(variable.numpy())
+    np.testing.assert_allclose(*values, rtol=1e-6)
+
+
+def test_it_saves():
+    optimizer = Adam(0.02, weight_decay=0.1, global_clipnorm=0.5, use_ema=True, ema_momentum=0.9)
+    copy = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    assert type(copy) is Adam
+    assert copy.get_config() == optimizer.get_config()
+
+
+@pytest.mark.parametrize(
+    ("training", "peak"),
+    [
+        ({"warmup_steps": 4000}, (512 * 4000) ** -0.5),
+        ({"warmup_steps": 4000, "learning_rate_factor": 2.0}, 2 * (512 * 4000) ** -0.5),
+        ({"warmup_steps": 2000, "learning_rate": 0.005}, 0.005),
+    ],
+)
+def test_both_ways_to_give_the_learning_rate(training, peak):
+    config = override(PRESETS["base"], {"training": training})
+    optimizer = make_optimizer(config)
+    optimizer.build([keras.Variable([1.0])])
+    optimizer.iterations.assign(training["warmup_steps"])
+    assert float(optimizer.learning_rate) == pytest.approx(peak, rel=1e-5)
+
+
+def test_what_a_config_asks_for():
+    plain = make_optimizer(PRESETS["base"])
+    assert (plain.weight_decay, plain.global_clipnorm, plain.use_ema) == (None, None, False)
+    settings = dataclasses.replace(
+        PRESETS["base"].training, weight_decay=0.02, clip_norm=0.5, ema_decay=0.75, mixed_precision="float16"
+    )
+    scaled = make_optimizer(dataclasses.replace(PRESETS["base"], training=settings))
+    assert isinstance(scaled, keras.optimizers.LossScaleOptimizer)
+    inner = scaled.inner_optimizer
+    assert (inner.weight_decay, inner.global_clipnorm, inner.use_ema, inner.ema_momentum) == (0.02, 0.5, True, 0.75)

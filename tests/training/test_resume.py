@@ -1,0 +1,166 @@
+"""A run that was ended, however, goes on as if it had not been."""
+
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tf_transformer import checkpoints
+from tf_transformer.errors import InputError
+from tf_transformer.run_directory import RunDirectory
+from tf_transformer.training.fit import train
+
+SEED = random.randrange(2**32)
+"""Of the moments at which processes are killed; a failure shows it."""
+
+
+@pytest.fixture
+def start(corpus, small, tmp_path):
+    """Starts `tf-transformer train` in a process."""
+    config = small(corpus).as_dict()
+    del config["model"]["input_vocab_size"], config["model"]["target_vocab_size"]
+
+    def start(run, *options, **training):
+        settings = config | {"training": config["training"] | training}
+        toml = tmp_path / f"{run}.toml"
+        values = {k: v for s in settings.values() for k, v in s.items() if v is not None}
+        assert not any(isinstance(v, dict) for v in values.values())
+        lines = []
+        for section, pairs in settings.items():
+            lines.append(f"[{section}]")
+            for key, value in pairs.items():
+                if value is not None:
+                    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+                    lines.append(f"{key} = {shown.replace('()', '[]')}")
+        toml.write_text("\n".join(lines))
+        command = ["train", "--config", str(toml), "--run-dir", str(tmp_path / run), *options]
+        return subprocess.Popen(
+            [sys.executable, "-c", f"import sys; from tf_transformer.cli import main; sys.exit(main({command!r}))"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # As a shell does for what runs in the foreground.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+
+    return start
+
+
+def finish(process):
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return output + errors
+
+
+def wait_for(condition, process, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def assert_same_bits(one, other):
+    with np.load(one) as one, np.load(other) as other:
+        assert set(one.files) == set(other.files)
+        assert any(name.startswith("seed/") for name in one.files)
+        for name in set(one.files) - {checkpoints.STATE}:
+            np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+@pytest.mark.long
+def test_sigkill_at_any_moment_changes_no_bit(start, tmp_path):
+    chance = random.Random(SEED)
+    settings = {"max_steps": 150, "checkpoint_every": 7, "ema_decay": 0.9, "clip_norm": 1.0}
+    finish(start("whole", "--deterministic", **settings))
+    killed = tmp_path / "killed" / "checkpoints"
+    moments = []
+    while len(moments) < 3:
+        before = set(checkpoints.all_of(killed))
+        process = start("killed", "--deterministic", **settings)
+        wait_for(lambda known=before: set(checkpoints.all_of(killed)) - known, process)
+        time.sleep(chance.uniform(0, 0.8))
+        process.kill()
+        process.communicate()
+        moments.append(checkpoints.all_of(killed)[-1].name)
+    finish(start("killed", "--deterministic", **settings))
+    whole = checkpoints.path_of(tmp_path / "whole" / "checkpoints", 150)
+    print(f"{SEED=}, killed after {moments}")
+    assert_same_bits(checkpoints.path_of(killed, 150), whole)
+    assert not list(killed.glob(".*"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_saves_and_ends_and_the_run_goes_on(start, tmp_path, number, code):
+    """Without --deterministic the bits may differ; steps, order and place may not."""
+    settings = {"max_steps": 300, "checkpoint_every": 1000}
+    process = start("run", **settings)
+    run = tmp_path / "run"
+    wait_for(lambda: checkpoints.all_of(run / "checkpoints"), process)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == code, errors
+    stopped = int(re.search(r"stopped at step (\d+); the same command goes on", errors)[1])
+    assert "Traceback" not in errors
+    last = checkpoints.state_of(checkpoints.all_of(run / "checkpoints")[-1])
+    assert last["step"] == stopped == 6 * last["epoch"] + last["batch"] < 300
+    assert f"going on from {checkpoints.path_of(run / 'checkpoints', stopped)}" in finish(start("run", **settings))
+    steps = [line.split(",")[1] for line in (run / "history.csv").read_text().splitlines()[1:]]
+    assert sorted(set(map(int, steps))) == list(range(1, 301))  # a row a step, none twice or missed
+
+
+def test_a_run_in_three_sittings_equals_one_in_one(corpus, tmp_path, small, epoch_rows, in_fresh_process):
+    """Bit for bit, dropout and data order included; the first stop is within an epoch, the second at its end."""
+    for stops in ([15], [3, 12, 15]):
+        for stop in stops:
+            in_fresh_process(f"""
+                from tf_transformer.config import Config
+                from tf_transformer.settings import override
+                from tf_transformer.training.fit import train
+                config = override(Config(), {small(corpus, max_steps=stop, deterministic=True).as_dict()!r})
+                train(config, {str(tmp_path / str(len(stops)))!r})
+            """)
+    once, thrice = (RunDirectory(tmp_path / name) for name in ("1", "3"))
+    assert_same_bits(*(checkpoints.path_of(run.checkpoints, 15) for run in (once, thrice)))
+    assert [row["step"] for row in epoch_rows(once)] == ["6", "12", "15"]
+    assert [row["step"] for row in epoch_rows(thrice)] == ["3", "6", "12", "15"]
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(corpus, tmp_path, caplog, small, damage):
+    run = train(small(corpus, max_steps=4, checkpoint_every=2), tmp_path / "run")
+    last = checkpoints.path_of(run.checkpoints, 4)
+    raw = bytearray(last.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    last.write_bytes({"truncated": raw[:1000], "flipped": raw, "empty": b""}[damage])
+    with caplog.at_level("INFO"):
+        train(small(corpus, max_steps=5, checkpoint_every=2), tmp_path / "run")
+    assert "step-00000004.npz is damaged" in caplog.text
+    assert f"going on from {checkpoints.path_of(run.checkpoints, 2)}" in caplog.text
+    assert checkpoints.state_of(checkpoints.all_of(run.checkpoints)[-1])["step"] == 5
+
+
+def test_a_full_disk_stops_with_a_clear_error_and_keeps_the_last_checkpoint(corpus, tmp_path, small):
+    """Simulated by a limit on the size of files, below that of a checkpoint."""
+    run = train(small(corpus, max_steps=2), tmp_path / "run")
+    good = checkpoints.all_of(run.checkpoints)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (good[0].stat().st_size // 2, before[1]))
+    try:
+        with pytest.raises(InputError, match=r"no room for the checkpoint of step 3 in .*checkpoints.*are kept"):
+            train(small(corpus, max_steps=3), tmp_path / "run")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert checkpoints.all_of(run.checkpoints) == good
+    assert sorted(os.listdir(run.checkpoints)) == [path.name for path in good]
+    assert run.model()
+    train(small(corpus, max_steps=3), tmp_path / "run")
+    assert checkpoints.path_of(run.checkpoints, 3).exists()

@@ -1,0 +1,126 @@
+"""Several corpora, weights, filters, and starting from another run."""
+
+import dataclasses
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tf_transformer import checkpoints
+from tf_transformer.cli import main
+from tf_transformer.config import DataConfig
+from tf_transformer.data import Batches, encode
+from tf_transformer.errors import InputError
+from tf_transformer.settings import override
+from tf_transformer.tokenizers import Tokenizer, train_tokenizer
+from tf_transformer.training.fit import train
+from tf_transformer.training.texts import read_texts
+
+
+def write(folder, **splits):
+    folder.mkdir()
+    for split, pairs in splits.items():
+        for i, language in enumerate(("xx", "yy")):
+            (folder / f"{split}.{language}").write_text("".join(f"{pair[i]}\n" for pair in pairs))
+    return str(folder)
+
+
+@pytest.fixture
+def two(tmp_path):
+    one = write(tmp_path / "one", train=[("a b", "b a"), ("c", "d"), ("a b", "b a")], val=[("e", "f")])
+    other = write(tmp_path / "other", train=[("g", "h"), ("c", "d")], dev=[("i", "j")])
+    return DataConfig(corpus=one, extra_corpora=(other,), source="xx", target="yy")
+
+
+def test_corpora_are_joined_and_the_first_one_validates(two):
+    texts = read_texts(two)
+    assert texts.training.sources == ["a b", "c", "a b", "g", "c"]
+    assert texts.corpora.tolist() == [0, 0, 0, 1, 1]
+    assert texts.validation.targets == ["f"]
+
+
+def test_validation_data_of_their_own(two):
+    assert read_texts(dataclasses.replace(two, validation_corpus=two.extra_corpora[0])).validation.targets == ["j"]
+
+
+def test_equal_pairs_are_dropped_and_counted(two, caplog):
+    with caplog.at_level("INFO"):
+        texts = read_texts(dataclasses.replace(two, drop_duplicates=True))
+    assert texts.training.sources == ["a b", "c", "g"]
+    assert texts.corpora.tolist() == [0, 0, 1]
+    assert "train: dropped 2 pairs that are there before, of 5" in caplog.text
+
+
+def test_pairs_of_unlike_lengths_are_dropped_and_counted(tmp_path, small, caplog):
+    pairs = [("a b c", "a"), ("a b c", "a b"), ("a", "b c d")]
+    config = small(write(tmp_path / "text", train=pairs, val=pairs))
+    # Characters as tokens: 5, and a mark of the beginning of a word, against 1 and that mark.
+    config = override(config, {"data": {"max_length_ratio": 2.9}, "tokenizer": {"model_type": "char"}})
+    with caplog.at_level("INFO"):
+        train(override(config, {"training": {"max_steps": 1}}), tmp_path / "run")
+    assert "train: dropped pairs: 2 with one side more than 2.9 times as long as the other, of 3" in caplog.text
+    assert "validation: dropped" not in caplog.text
+
+
+@pytest.mark.parametrize("weight", [2.0, 0.5, 1.75])
+def test_a_pair_is_seen_as_often_as_its_weight_says(two, weight):
+    texts = read_texts(two)
+    tokenizer = Tokenizer(train_tokenizer(["a b c d g h"], override_vocabulary()))
+    pairs = encode(texts.training, tokenizer, tokenizer, 16)
+    batches = Batches(pairs, 64, seed=3, repeats=np.where(texts.corpora == 0, weight, 1.0))
+    seen = Counter()
+    for epoch in range(8):
+        batches.start_epoch(epoch)
+        of_epoch = Counter(np.concatenate(batches.rows).tolist())
+        assert all(of_epoch[pair] == 1 for pair in (3, 4))
+        assert all(abs(of_epoch[pair] - weight) < 1 for pair in (0, 1, 2))
+        seen += of_epoch
+    assert [seen[pair] for pair in range(5)] == [8 * weight] * 3 + [8] * 2
+
+
+def override_vocabulary():
+    from tf_transformer.config import TokenizerConfig
+
+    return TokenizerConfig(vocab_size=300)
+
+
+def test_weights_must_be_one_for_each_corpus(two):
+    with pytest.raises(InputError, match=r"weights must be one for each corpus, 2\. Received: 3"):
+        dataclasses.replace(two, weights=(1.0, 2.0, 3.0))
+    with pytest.raises(InputError, match=r"weights must be above 0, and finite\. Received: \[1\.0, 0\.0\]"):
+        dataclasses.replace(two, weights=(1.0, 0.0))
+
+
+def test_fine_tuning_from_the_command_line(corpus, small, two, tmp_path):
+    """Sizes and tokenizer are those of the run that is started from; so are the weights before the first update."""
+    base = train(small(corpus, max_steps=3), tmp_path / "base")
+    command = ["train", "--data", two.corpus, "--data", two.extra_corpora[0], "--weights", "2,0.5"]
+    command += ["--validation-data", str(corpus), "--source", "xx", "--target", "yy"]
+    command += ["--init-from", str(base.path), "--run-dir", str(tmp_path / "tuned"), "--max-steps", "1"]
+    command += ["--set", "training.learning_rate=1e-20", "--set", "training.ema_decay=0"]
+    assert main(command) == 0
+    tuned = type(base)(tmp_path / "tuned")
+    assert (tuned.path / "tokenizer.model").read_bytes() == (base.path / "tokenizer.model").read_bytes()
+    assert dataclasses.replace(tuned.config.model) == base.config.model
+    assert tuned.config.data.weights == (2.0, 0.5)
+    for one, other in zip(tuned.model().get_weights(), base.model().get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert main([*command, "--max-steps", "2"]) == 0  # goes on, and does not start from the base again
+    assert checkpoints.state_of(checkpoints.all_of(tuned.checkpoints)[-1])["step"] == 2
+
+
+def test_a_run_that_does_not_fit_is_refused(corpus, small, two, tmp_path, capsys):
+    base = train(small(corpus, max_steps=1), tmp_path / "base")
+    other = override(small(corpus), {"model": {"dff": 32}, "training": {"init_from": str(base.path)}})
+    with pytest.raises(InputError, match=r"--init-from .*base does not fit: model\.dff is 16 there, 32 here"):
+        train(other, tmp_path / "tuned")
+    (tmp_path / "other.model").write_bytes(train_tokenizer(["a b c d"], override_vocabulary()))
+    other = override(
+        small(corpus),
+        {"tokenizer": {"file": str(tmp_path / "other.model")}, "training": {"init_from": str(base.path)}},
+    )
+    with pytest.raises(InputError, match=r"does not fit: its tokenizer is not .*other\.model"):
+        train(other, tmp_path / "tuned")
+    assert not (tmp_path / "tuned").exists()
+    assert main(["train", "--data", "toy", "--init-from", str(tmp_path), "--run-dir", str(tmp_path / "tuned")]) == 2
+    assert "is not a run directory" in capsys.readouterr().err

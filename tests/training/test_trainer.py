@@ -1,0 +1,201 @@
+"""The same gradients on any number of replicas and in any number of parts; different dropout masks."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_transformer.training import Trainer
+
+CASES = {
+    "whole": {"batch_tokens": 96, "accumulate": 1, "clip": 0.0},
+    "in two parts": {"batch_tokens": 48, "accumulate": 2, "clip": 0.0},
+    "in three parts, clipped": {"batch_tokens": 32, "accumulate": 3, "clip": 0.25},
+}
+"""Of 96 tokens an update each."""
+
+
+@pytest.fixture(scope="module")
+def trained(corpus, small, tmp_path_factory, in_fresh_process):
+    """Losses of an epoch, and the first gradient, of all cases on 1, 2 and 3 replicas; dropout 0."""
+    folder = tmp_path_factory.mktemp("replicas")
+    for replicas in (1, 2, 3):
+        in_fresh_process(f"""
+            import keras, numpy as np
+            from tf_transformer.config import Config
+            from tf_transformer.data import NO_PAIR, Batches, encode, read
+            from tf_transformer.settings import override
+            from tf_transformer.tokenizers import Tokenizer, train_tokenizer
+            from tf_transformer.training import Adam, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
+            from tf_transformer.training.callbacks import EpochOrder
+            from tf_transformer.training.fit import make_trainer
+            from tf_transformer.training.strategy import make_strategy
+
+            class Plain(Adam):
+                "The change of a weight is its gradient."
+                def update_step(self, gradient, variable, learning_rate):
+                    self.assign_sub(variable, gradient)
+
+            strategy = make_strategy("mirrored", {replicas})
+            assert strategy.num_replicas_in_sync == {replicas}
+            config = override(Config(), {small(corpus).as_dict()!r})
+            pairs = read(config.data, "train")
+            tokenizer = Tokenizer(train_tokenizer(pairs.sources, config.tokenizer))
+            sizes = {{"input_vocab_size": tokenizer.vocab_size, "target_vocab_size": tokenizer.vocab_size}}
+            out = {{}}
+            for name, case in {CASES!r}.items():
+                training = {{"accumulate": case["accumulate"]}}
+                config = override(config, {{"model": sizes | {{"dropout_rate": 0.0}}, "training": training}})
+                batches = Batches(
+                    encode(pairs, tokenizer, tokenizer, 16),
+                    case["batch_tokens"] * case["accumulate"],
+                    multiple_of={replicas} * case["accumulate"],
+                    seed=1,
+                )
+                keras.utils.set_random_seed(0)
+                with strategy.scope():
+                    trainer = make_trainer(config)
+                    optimizer = Plain(global_clipnorm=case["clip"] or None)
+                    optimizer.build(trainer.trainable_variables)
+                    trainer.compile(optimizer, SmoothedCrossEntropy(), metrics=[TokenLoss(0.1), TokenAccuracy()])
+                before = {{v.path: v.numpy() for v in trainer.trained.weights}}
+                losses = []
+                class Watch(keras.callbacks.Callback):
+                    def on_train_batch_end(self, batch, logs=None):
+                        # The logs of a batch are the mean of what each replica saw; the metrics hold the sums.
+                        losses.append(float(trainer.get_metrics_result()["loss"]))
+                        if batch == 0:
+                            for v in trainer.trained.weights:
+                                out[name + ": " + v.path] = before[v.path] - v.numpy()
+                history = trainer.fit(batches.dataset(), callbacks=[EpochOrder(batches, batches.whole), Watch()],
+                                      verbose=0, shuffle=False)
+                out[name + ": losses"] = losses
+                out[name + ": accuracy"] = history.history["accuracy"]
+                accuracy = next(m for m in trainer._compile_metrics.metrics if m.name == "accuracy")
+                out[name + ": seen"] = float(accuracy.count.numpy())
+                out[name + ": tokens"] = batches.target_lengths.sum()
+                shares = [np.array_split(rows, {replicas}) for rows in batches.rows]
+                out[name + ": empty shares"] = sum((s == NO_PAIR).all() for share in shares for s in share)
+            np.savez({str(folder)!r} + "/{replicas}.npz", **out)
+        """)
+    return {replicas: dict(np.load(folder / f"{replicas}.npz")) for replicas in (1, 2, 3)}
+
+
+def of_case(values, case):
+    return {name.removeprefix(f"{case}: "): value for name, value in values.items() if name.startswith(f"{case}: ")}
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+@pytest.mark.parametrize("case", CASES)
+def test_every_target_token_is_seen_once_an_epoch(trained, replicas, case):
+    values = of_case(trained[replicas], case)
+    assert values["seen"] == values["tokens"]
+
+
+@pytest.mark.parametrize("replicas", [2, 3])
+@pytest.mark.parametrize("case", CASES)
+def test_replicas_give_the_same_losses_and_gradients(trained, replicas, case):
+    one, other = of_case(trained[1], case), of_case(trained[replicas], case)
+    assert len(one["losses"]) > 3
+    assert one.keys() == other.keys()
+    for name in one.keys() - {"empty shares"}:
+        np.testing.assert_allclose(other[name], one[name], rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+def test_a_replica_without_a_pair_was_among_them(trained):
+    assert sum(of_case(trained[3], case)["empty shares"] for case in CASES) > 0
+
+
+def test_parts_give_the_same_losses_and_gradients(trained):
+    whole, parts = (of_case(trained[1], case) for case in ("whole", "in two parts"))
+    for name in whole.keys() - {"empty shares"}:
+        np.testing.assert_allclose(parts[name], whole[name], rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+def test_the_sum_of_the_gradients_is_clipped_by_its_global_norm(trained):
+    whole, clipped = (of_case(trained[1], case) for case in ("whole", "in three parts, clipped"))
+    names = [name for name in whole if "/" in name]
+    norm = np.sqrt(sum((whole[name] ** 2).sum() for name in names))
+    assert norm > 2 * 0.25
+    for name in names:
+        np.testing.assert_allclose(clipped[name], whole[name] * 0.25 / norm, atol=1e-5, err_msg=name)
+
+
+def test_replicas_draw_different_dropout_masks(in_fresh_process):
+    in_fresh_process("""
+        import keras, numpy as np, tensorflow as tf
+        from tf_transformer import Transformer
+        from tf_transformer.training import vary_dropout
+        from tf_transformer.training.strategy import make_strategy
+        from tf_transformer.training.trainer import dropout_seeds
+        strategy = make_strategy("mirrored", 2)
+        keras.utils.set_random_seed(7)
+        with strategy.scope():
+            model = Transformer(num_layers=1, d_model=4, num_heads=2, dff=3, input_vocab_size=11,
+                                target_vocab_size=11, dropout_rate=0.5)
+            model.build(((None, None), (None, None)))
+        ids = tf.constant([[5, 6, 7]])
+        call = tf.function(lambda: model((ids, ids), training=True))
+        def outputs():
+            return [t.numpy() for t in strategy.experimental_local_results(strategy.run(call))]
+        first, second = outputs()
+        np.testing.assert_array_equal(first, second)  # Keras's way, which this is about
+        saved = [seed.numpy() for seed in dropout_seeds(model)]
+        vary_dropout(model, strategy)
+        first, second = outputs()
+        assert np.abs(first - second).max() > 0.01
+        # A resume sets the seeds of the first replica, and the same masks come again.
+        for seed, value in zip(dropout_seeds(model), saved):
+            seed.assign(value)
+        vary_dropout(model, strategy)
+        for again, before in zip(outputs(), (first, second)):
+            np.testing.assert_array_equal(again, before)
+    """)
+
+
+def test_any_model_and_loss_that_is_a_sum_will_do():
+    """The loss that Keras keeps is that of the batch, in parts too."""
+    keras.utils.set_random_seed(3)
+    x = np.random.default_rng(0).normal(size=(6, 5)).astype("float32")
+    y = x.sum(axis=1, keepdims=True)
+    data = tf.data.Dataset.from_tensors((x, y, np.full(6, 1 / 6, "float32")))
+    logged = []
+    for parts in (1, 3):
+        dense = keras.layers.Dense(1, kernel_initializer="ones")
+        model = keras.Sequential([keras.Input((5,)), keras.layers.Dropout(0.0), dense])
+        model.layers[-1].kernel.assign(np.full((5, 1), 0.5))
+        trainer = Trainer(model, parts)
+        trainer.compile(keras.optimizers.SGD(0.1), keras.losses.MeanSquaredError(reduction="sum"))
+        logged.append(trainer.fit(data, epochs=4, verbose=0).history["loss"])
+        assert logged[-1][0] == pytest.approx(np.mean((0.5 * y - y) ** 2), rel=1e-5)
+        assert logged[-1][-1] < logged[-1][0]
+        assert trainer.evaluate(data, verbose=0) < logged[-1][-1]
+    np.testing.assert_allclose(*logged, rtol=1e-5)
+
+
+def test_no_part_is_refused():
+    with pytest.raises(ValueError, match="accumulate must be at least 1. Received: 0"):
+        Trainer(keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]), 0)
+
+
+def test_float16_skips_an_update_that_overflows_on_any_replica(in_fresh_process):
+    in_fresh_process("""
+        import keras, numpy as np, tensorflow as tf
+        from tf_transformer.training import Trainer
+        from tf_transformer.training.strategy import make_strategy
+        strategy = make_strategy("mirrored", 2)
+        with strategy.scope():
+            model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+            trainer = Trainer(model)
+            optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=4.0)
+            optimizer.build(model.trainable_variables)
+            trainer.compile(optimizer, keras.losses.MeanSquaredError(reduction="sum"))
+        before = model.get_weights()
+        x = np.ones((2, 3), "float32")
+        x[1] = np.inf  # the second replica's
+        trainer.fit(tf.data.Dataset.from_tensors((x, np.ones((2, 1), "float32"), np.ones(2, "float32"))), verbose=0)
+        for value, old in zip(model.get_weights(), before):
+            np.testing.assert_array_equal(value, old)
+        assert float(optimizer.dynamic_scale.numpy()) == 2.0
+        assert int(optimizer.iterations.numpy()) == 0
+    """)

@@ -1,0 +1,20 @@
+"""What happens between the steps of `model.fit`."""
+
+from tf_transformer.training.callbacks.order import EpochOrder, StopOnNaN
+from tf_transformer.training.callbacks.progress import History, Progress, Throughput, validations
+from tf_transformer.training.callbacks.saving import SaveCheckpoints, SaveOnSignal
+from tf_transformer.training.callbacks.validation import EarlyStopping, TranslateValidation, ValidateAverage
+
+__all__ = [
+    "EarlyStopping",
+    "EpochOrder",
+    "History",
+    "Progress",
+    "SaveCheckpoints",
+    "SaveOnSignal",
+    "StopOnNaN",
+    "Throughput",
+    "TranslateValidation",
+    "ValidateAverage",
+    "validations",
+]

@@ -1,0 +1,73 @@
+"""Which batches an epoch has, and when training ends or must end."""
+
+import math
+from typing import Any
+
+import keras
+
+from tf_transformer.data import Batches
+from tf_transformer.errors import InputError
+
+
+def updates(model: keras.Model) -> int:
+    """Return the number of optimizer updates so far."""
+    return int(model.optimizer.iterations.numpy())
+
+
+class EpochOrder(keras.callbacks.Callback):
+    """Turns `batches` to each epoch as it begins, and ends the epoch after its last batch.
+
+    It goes before other callbacks that stop training.
+
+    Keras would end an epoch by asking for one batch too many, and the step that then fails has already counted
+    itself in `optimizer.iterations` and moved the dropout seeds on.
+
+    Args:
+        batches: whose dataset is being fitted.
+        max_steps: updates in all, those before a resume included; no limit by default.
+        skip: batches of the first epoch that were consumed before a resume.
+    """
+
+    def __init__(self, batches: Batches, max_steps: int | None = None, skip: int = 0):
+        super().__init__()
+        self.batches = batches
+        self.max_steps = max_steps
+        self.skip = skip
+        self.ended = False
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Shuffle for this epoch."""
+        self.batches.start_epoch(epoch, skip=self.skip)
+        self.skip = 0
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Leave the loop over batches after the last one."""
+        self.batches.consumed = self.batches.skip + batch + 1
+        if (batch + 1 == len(self.batches.rows) or self._is_done()) and not self.model.stop_training:
+            self.model.stop_training = self.ended = True
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Go on with the next epoch, if there is one and nobody else has asked to stop."""
+        if self.ended:
+            self.model.stop_training = self._is_done()
+            self.ended = False
+
+    def _is_done(self) -> bool:
+        return self.max_steps is not None and updates(self.model) >= self.max_steps
+
+
+class StopOnNaN(keras.callbacks.Callback):
+    """Raises InputError, with the step named, as soon as the loss is not a finite number."""
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Look at the running loss, which stays NaN once it is."""
+        if not math.isfinite(logs["loss"]):
+            raise diverged(updates(self.model), f"the loss is {logs['loss']}")
+
+
+def diverged(step: int, what: str) -> InputError:
+    """Return the error for training that has gone astray at a step."""
+    return InputError(
+        f"{what} at step {step}: training stopped, and the checkpoints before that step are kept. "
+        "Lower training.learning_rate_factor (or learning_rate) or raise training.warmup_steps"
+    )

@@ -1,0 +1,154 @@
+"""What training shows and writes down as it goes."""
+
+import csv
+import sys
+import time
+from pathlib import Path
+from typing import Any, TextIO
+
+import keras
+
+from tf_transformer.data import Batches
+from tf_transformer.training.callbacks.order import updates
+
+
+class Throughput(keras.callbacks.Callback):
+    """Adds `tokens_per_second` (real target tokens, padding and validation not counted) and `learning_rate` to logs."""
+
+    def __init__(self, batches: Batches):
+        super().__init__()
+        self.batches = batches
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Start the clock."""
+        self.start = time.perf_counter()
+        self.tokens = 0
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Count the batch."""
+        self.tokens += self.batches.target_tokens(batch)
+        self.measured = {
+            "tokens_per_second": round(self.tokens / (time.perf_counter() - self.start)),
+            "learning_rate": float(self.model.optimizer.learning_rate),
+        }
+        logs.update(self.measured)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Add the last of both to the logs of the epoch."""
+        logs.update(self.measured)
+
+
+class History(keras.callbacks.Callback):
+    """Writes a row of metrics for every execution of the training step, and one with validation for every epoch.
+
+    Losses, accuracy and perplexity are means since the epoch began; seconds are those of training in all. Rows after
+    the step that training resumes from are dropped first.
+
+    Args:
+        path: of the .csv file.
+        resumed_step: updates made so far.
+    """
+
+    COLUMNS = (
+        *("epoch", "step", "loss", "accuracy", "perplexity", "learning_rate", "tokens_per_second", "seconds"),
+        *("val_loss", "val_accuracy", "val_perplexity", "val_bleu"),
+    )
+
+    def __init__(self, path: Path, resumed_step: int):
+        super().__init__()
+        self.path = path
+        self.resumed_step = resumed_step
+        self.file: TextIO
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Write the rows that stay beside the file, rename it, and start the clock."""
+        kept = [row for row in read_history(self.path) if int(row["step"]) <= self.resumed_step]
+        self.start = time.perf_counter() - (float(kept[-1]["seconds"]) if kept else 0.0)
+        beside = self.path.with_suffix(".part")
+        with beside.open("w", newline="") as file:
+            writer = csv.DictWriter(file, self.COLUMNS)
+            writer.writeheader()
+            writer.writerows(kept)
+        beside.rename(self.path)
+        self.file = self.path.open("a", newline="")
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Remember which epoch it is."""
+        self.epoch = epoch + 1
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Write a row."""
+        self._write(logs)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Write the row with validation, and all rows to the disk."""
+        self._write(logs)
+        self.file.flush()
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Close the file."""
+        self.file.close()
+
+    def _write(self, logs: dict[str, Any]) -> None:
+        row = {
+            "epoch": self.epoch,
+            "step": updates(self.model),
+            **{name: f"{value:.6g}" for name, value in logs.items() if name in self.COLUMNS},
+            "seconds": f"{time.perf_counter() - self.start:.2f}",
+        }
+        csv.DictWriter(self.file, self.COLUMNS).writerow(row)
+
+
+def read_history(path: Path) -> list[dict[str, str]]:
+    """Return the whole rows of a history; a line that a killed process left unfinished is passed over."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if None not in row and None not in row.values()]
+    return [row for row in rows if row["step"].isdecimal()]
+
+
+def validations(path: Path, best_by: str, step: int) -> list[float]:
+    """Return the validation losses, or the BLEU scores, of a history up to `step`."""
+    rows = [row for row in read_history(path) if int(row["step"]) <= step]
+    return [float(row[f"val_{best_by}"]) for row in rows if row[f"val_{best_by}"]]
+
+
+class Progress(keras.callbacks.ProgbarLogger):
+    """Keras's progress bar with the number of steps of each epoch; a line an epoch where there is no terminal.
+
+    Args:
+        batches: whose dataset is being fitted.
+        max_steps: updates in all.
+    """
+
+    def __init__(self, batches: Batches, max_steps: int):
+        super().__init__()
+        self.batches = batches
+        self.max_steps = max_steps
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Choose between bar and line."""
+        self.epochs = 1  # Keras would print "Epoch 1/N" with an N that is only a bound.
+        self.verbose = 1 if sys.stdout.isatty() else 2
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Start the clock."""
+        super().on_train_begin(logs)
+        self.begun, self.first_step = time.perf_counter(), updates(self.model)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Begin a bar, and say how far training is."""
+        step = updates(self.model)
+        self.target = min(len(self.batches.rows), self.max_steps - step)
+        left = ""
+        if made := step - self.first_step:
+            seconds = (time.perf_counter() - self.begun) / made * (self.max_steps - step)
+            left = f", about {_duration(seconds)} left"
+        print(f"epoch {epoch + 1}, step {step:,} of {self.max_steps:,}{left}", flush=True)
+        super().on_epoch_begin(epoch, logs)
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min" if minutes else "1 min"

@@ -1,0 +1,140 @@
+"""When checkpoints are saved, and which are kept."""
+
+import contextlib
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import keras
+import numpy as np
+
+from tf_transformer import checkpoints
+from tf_transformer.data import Batches
+from tf_transformer.training.callbacks.order import diverged, updates
+
+log = logging.getLogger(__name__)
+
+
+class SaveCheckpoints(keras.callbacks.Callback):
+    """Saves at the end of every epoch and every so many steps, and keeps the best and the last few.
+
+    Args:
+        folder: of the checkpoints.
+        variables: what to save, by name.
+        batches: whose epoch and place are saved too.
+        every: steps between checkpoints within an epoch.
+        keep_last: latest checkpoints to keep.
+        keep_best: best checkpoints to keep besides.
+        best_by: "loss" or "bleu" of the validation.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        variables: dict[str, Any],
+        batches: Batches,
+        every: int = 1000,
+        keep_last: int = 5,
+        keep_best: int = 1,
+        best_by: str = "loss",
+    ):
+        super().__init__()
+        self.folder = Path(folder)
+        self.variables = variables
+        self.batches = batches
+        self.every = every
+        self.keep_last = keep_last
+        self.keep_best = keep_best
+        self.best_by = best_by
+        self.saved_step = -1
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Remember where training starts."""
+        self.saved_step = updates(self.model)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Save within an epoch; its end is saved after validation."""
+        step = updates(self.model)
+        if step % self.every == 0 and step > self.saved_step and not self.model.stop_training:
+            self.save()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Save with the metrics of the epoch; the place is the start of the next one, if this one is whole."""
+        self.save(logs)
+
+    def save(self, logs: dict[str, Any] | None = None) -> None:
+        """Save now."""
+        batches = self.batches
+        whole = batches.consumed == batches.whole
+        place = {"epoch": batches.epoch + whole, "batch": 0 if whole else batches.consumed}
+        step = updates(self.model)
+        # The loss of a step is of the weights before it: what its update did to them shows here.
+        if not all(np.isfinite(variable.numpy()).all() for variable in self.variables.values()):
+            raise diverged(step, "a weight is not a finite number")
+        checkpoints.save(self.folder, step, self.variables, place | (logs or {}))
+        self.saved_step = step
+        known = checkpoints.all_of(self.folder)
+        keep = {*known[-self.keep_last :], *checkpoints.best(known, self.best_by)[: self.keep_best]}
+        for old in known:
+            if old not in keep:
+                old.unlink()
+
+
+class SaveOnSignal(keras.callbacks.Callback):
+    """Saves and leaves when the process is asked to end: by Ctrl-C or by SIGTERM.
+
+    Within `catching()` the signal waits for the step that is under way; where it comes during validation, for the end
+    of the epoch. A second one ends the process at once.
+
+    Args:
+        saver: saves; it comes before this in the list of callbacks.
+
+    Raises:
+        KeyboardInterrupt: after Ctrl-C.
+        SystemExit: with code 143, after SIGTERM.
+    """
+
+    def __init__(self, saver: SaveCheckpoints | None):
+        super().__init__()
+        self.saver = saver
+        self.received: int | None = None
+
+    @contextlib.contextmanager
+    def catching(self) -> Iterator[None]:
+        """Catch the signals, where Python lets us: in the main thread."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._receive) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.received is not None:
+            self._leave()
+        self.received = number
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Save and leave; the last batch of an epoch is left to `on_epoch_end`, which knows the validation."""
+        if self.received is not None and not self.model.stop_training:
+            if self.saver is not None and self.saver.saved_step != updates(self.model):
+                self.saver.save()
+            self._leave()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Leave; the epoch is saved."""
+        if self.received is not None:
+            self._leave()
+
+    def _leave(self) -> None:
+        log.info("stopped at step %d; the same command goes on", updates(self.model))
+        if self.received == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + signal.SIGTERM)

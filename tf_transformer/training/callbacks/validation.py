@@ -1,0 +1,122 @@
+"""What the validation of an epoch is made of, besides the loss."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+
+from tf_transformer.data import Pairs
+from tf_transformer.evaluation import bleu_metric
+from tf_transformer.run_directory import average_name
+from tf_transformer.translator import Translator, translate_lines
+
+
+@contextlib.contextmanager
+def averaged(model: keras.Model) -> Iterator[None]:
+    """Put the optimizer's moving averages (`use_ema`) in the place of the weights for a while, if it has any.
+
+    Keras's own `SwapEMAWeights` swaps by sums and differences, which change the weights by rounding.
+    """
+    averages = {variable.path: variable for variable in model.optimizer.variables}
+    weights = [weight for weight in model.trainable_variables if average_name(weight.path) in averages]
+    trained = [weight.numpy() for weight in weights]
+    for weight in weights:
+        weight.assign(averages[average_name(weight.path)].numpy())
+    try:
+        yield
+    finally:
+        for weight, value in zip(weights, trained, strict=True):
+            weight.assign(value)
+
+
+class ValidateAverage(keras.callbacks.Callback):
+    """Validates the moving average of the weights where the optimizer keeps one."""
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        """Put the averages in."""
+        self.swapped = averaged(self.model)
+        self.swapped.__enter__()
+
+    def on_test_end(self, logs: Any = None) -> None:
+        """Put the weights back."""
+        self.swapped.__exit__(None, None, None)
+
+
+class TranslateValidation(keras.callbacks.Callback):
+    """Translates validation sentences at the end of an epoch: a few to look at, and more for a BLEU score.
+
+    It goes before the callbacks that read `val_bleu` from the logs. Padding, length and search are those of the
+    `Translator`: greedy.
+
+    Args:
+        translator: of the model that is trained.
+        pairs: the validation sentences.
+        samples: how many to print, beside their references.
+        bleu_every: epochs between BLEU scores; 0 has none.
+        bleu_sentences: the first so many sentences are scored.
+        tokenize: sacreBLEU's tokenizer.
+    """
+
+    def __init__(
+        self,
+        translator: Translator,
+        pairs: Pairs,
+        samples: int = 3,
+        bleu_every: int = 0,
+        bleu_sentences: int = 500,
+        tokenize: str = "13a",
+    ):
+        super().__init__()
+        self.translator = translator
+        self.pairs = pairs
+        self.samples = samples
+        self.bleu_every = bleu_every
+        self.bleu_sentences = bleu_sentences
+        self.metric = bleu_metric(tokenize)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Translate, add `val_bleu` to the logs, and print."""
+        is_scored = self.bleu_every and (epoch + 1) % self.bleu_every == 0
+        count = max(self.samples, self.bleu_sentences if is_scored else 0)
+        if not count:
+            return
+        sources, references = self.pairs.sources[:count], self.pairs.targets[:count]
+        with averaged(self.model):
+            translations = list(translate_lines(self.translator.translate_strings, sources))
+        if is_scored:
+            scored = slice(self.bleu_sentences)
+            logs["val_bleu"] = self.metric.corpus_score(translations[scored], [references[scored]]).score
+            print(f"validation BLEU {logs['val_bleu']:.2f} on {len(translations[scored])} sentences", flush=True)
+        for triple in list(zip(sources, translations, references, strict=True))[: self.samples]:
+            print("  source       {}\n  translation  {}\n  reference    {}".format(*triple), flush=True)
+
+
+class EarlyStopping(keras.callbacks.Callback):
+    """Stops after so many validations without a better one; those before a resume count.
+
+    Args:
+        best_by: "loss" or "bleu" of the validation.
+        patience: validations.
+        past: their values before a resume, the oldest first.
+    """
+
+    def __init__(self, best_by: str, patience: int, past: list[float]):
+        super().__init__()
+        self.metric = f"val_{best_by}"
+        self.sign = 1 if best_by == "bleu" else -1
+        self.patience = patience
+        self.values = list(past)
+
+    def is_over(self) -> bool:
+        """Return whether the last `patience` validations brought nothing better."""
+        better = [self.sign * value for value in self.values]
+        return len(better) > self.patience and max(better[-self.patience :]) <= max(better[: -self.patience])
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Look at the validation, if there was one."""
+        if self.metric in logs:
+            self.values.append(logs[self.metric])
+            if self.is_over():
+                print(f"no better {self.metric} in {self.patience} validations: stopped", flush=True)
+                self.model.stop_training = True

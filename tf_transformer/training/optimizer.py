@@ -1,0 +1,70 @@
+"""Adam as the paper and its reproductions use it (paper 5.3)."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tf_transformer.config import Config
+from tf_transformer.training.schedule import NoamSchedule
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class Adam(keras.optimizers.Adam):
+    """Keras's Adam with the paper's constants, and with a `global_clipnorm` that is exact under several replicas.
+
+    Keras clips the gradient of each replica before it sums them: the outcome then depends on the number of replicas.
+    This clips their sum. With `weight_decay` it is AdamW, which leaves biases and layer norms alone.
+
+    Args:
+        learning_rate: a number or a schedule.
+        beta_1: decay of the mean of the gradients.
+        beta_2: decay of the mean of their squares.
+        epsilon: added to the root of that.
+        weight_decay: share of a weight, times the learning rate, that is taken off at each step; none by default.
+        name: of the optimizer.
+        **kwargs: as of `keras.optimizers.Adam`: `global_clipnorm`, `use_ema`, `ema_momentum`, ...
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.98,
+        epsilon: float = 1e-9,
+        weight_decay: float | None = None,
+        name: str = "adam",
+        **kwargs: Any,
+    ):
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, weight_decay=weight_decay, name=name, **kwargs)
+        self.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+
+    def _clip_gradients(self, grads: list[Any]) -> list[Any]:
+        return grads if self.global_clipnorm else super()._clip_gradients(grads)
+
+    def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> Any:
+        summed = super()._all_reduce_sum_gradients(grads_and_vars)
+        if not self.global_clipnorm:
+            return summed
+        gradients, variables = zip(*summed, strict=True)
+        clipped, _ = tf.clip_by_global_norm(gradients, self.global_clipnorm)
+        return list(zip(clipped, variables, strict=True))
+
+
+def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
+    """Return the optimizer that a config asks for; for float16 it scales the loss."""
+    settings = config.training
+    if settings.learning_rate is None:
+        schedule = NoamSchedule(config.model.d_model, settings.warmup_steps, settings.learning_rate_factor)
+    else:
+        schedule = NoamSchedule.of_peak(settings.learning_rate, settings.warmup_steps)
+    optimizer = Adam(
+        schedule,
+        weight_decay=settings.weight_decay or None,
+        global_clipnorm=settings.clip_norm or None,
+        use_ema=settings.ema_decay > 0,
+        ema_momentum=settings.ema_decay,
+    )
+    if settings.mixed_precision == "float16":
+        return keras.optimizers.LossScaleOptimizer(optimizer, name="loss_scale")
+    return optimizer

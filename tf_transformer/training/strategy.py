@@ -1,0 +1,84 @@
+"""On how many devices and machines a run trains."""
+
+import json
+import os
+
+import tensorflow as tf
+
+from tf_transformer.errors import InputError, unknown
+
+STRATEGIES = ("auto", "mirrored", "one-device", "multiworker")
+
+
+def make_strategy(name: str = "auto", devices: int | None = None) -> tf.distribute.Strategy:
+    """Return a distribution strategy; call it before TensorFlow does anything else.
+
+    Args:
+        name: "mirrored" for the devices of this machine, "one-device", "multiworker" for the machines that
+            the environment variable TF_CONFIG names, or "auto": multiworker where TF_CONFIG names a cluster, and
+            mirrored elsewhere.
+        devices: how many GPUs of this machine; all by default. Where there is none, the CPU is cut into so many
+            logical devices, 1 by default.
+
+    Raises:
+        InputError: more devices than there are; an unknown name; no TF_CONFIG, or one that names no cluster.
+    """
+    if name not in STRATEGIES:
+        raise unknown("strategy", name, STRATEGIES)
+    if name == "auto":
+        name = "multiworker" if os.environ.get("TF_CONFIG") else "mirrored"
+    if name == "one-device":
+        if devices not in (None, 1):
+            raise InputError(f"the one-device strategy has one device. Received: {devices} devices")
+        return tf.distribute.OneDeviceStrategy(_devices(1)[0])
+    if name == "mirrored":
+        return tf.distribute.MirroredStrategy(_devices(devices))
+    _check_cluster()
+    _devices(devices)
+    return tf.distribute.MultiWorkerMirroredStrategy()
+
+
+def is_chief(strategy: tf.distribute.Strategy) -> bool:
+    """Return whether this process is the one that writes: the only one, or the first of several machines."""
+    resolver = strategy.cluster_resolver
+    return resolver is None or not resolver.task_type or (resolver.task_type, resolver.task_id) in _chiefs(resolver)
+
+
+def _chiefs(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> set[tuple[str, int]]:
+    return {("chief", 0)} if "chief" in resolver.cluster_spec().jobs else {("worker", 0)}
+
+
+def _devices(wanted: int | None) -> list[str]:
+    """Return the names of so many devices of this machine, once TensorFlow sees those only."""
+    gpus = tf.config.list_physical_devices("GPU")
+    if wanted is not None and wanted < 1:
+        raise InputError(f"--devices must be at least 1. Received: {wanted}")
+    if gpus:
+        if wanted is not None and wanted > len(gpus):
+            raise InputError(f"there are {len(gpus)} GPUs. Received: --devices {wanted}")
+        tf.config.set_visible_devices(gpus[:wanted], "GPU")
+        return [f"GPU:{i}" for i in range(len(gpus[:wanted]))]
+    wanted = wanted or 1
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    if wanted != len(tf.config.get_logical_device_configuration(cpu) or [None]):
+        try:
+            tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * wanted)
+        except RuntimeError:
+            raise InputError(
+                f"the CPU can be cut into devices only before TensorFlow is used. Received: {wanted} devices"
+            ) from None
+    return [f"CPU:{i}" for i in range(wanted)]
+
+
+def _check_cluster() -> None:
+    text = os.environ.get("TF_CONFIG", "")
+    example = '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", "index": 0}}'
+    try:
+        config = json.loads(text)
+        addresses = config["cluster"][config["task"]["type"]]
+        addresses[int(config["task"]["index"])]
+    except (ValueError, KeyError, IndexError, TypeError):
+        raise InputError(
+            f"the environment variable TF_CONFIG must name the machines and which one this is, such as {example}. "
+            f"Received: {text or 'nothing'}"
+        ) from None

@@ -1,0 +1,118 @@
+"""What `model.fit` runs at every step."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+
+class Trainer(keras.Model):
+    """Trains a model by `fit`, in parts where a batch does not fit into memory, on any strategy.
+
+    The gradient of a batch is the sum over its parts and over the replicas; with `SmoothedCrossEntropy` and the
+    weights of `Batches` it is that of the mean loss of a token, whatever the numbers of both. Make it within the
+    scope of the strategy, compile and fit it; the weights are those of the model that it was given.
+
+    Args:
+        model: a built model whose loss is a sum over its inputs.
+        accumulate: equal parts that the rows of a replica are cut into, one after the other; their number must
+            divide by it.
+    """
+
+    def __init__(self, model: keras.Model, accumulate: int = 1, **kwargs: Any):
+        super().__init__(**kwargs)
+        if accumulate < 1:
+            raise ValueError(f"accumulate must be at least 1. Received: {accumulate}")
+        self.trained = model
+        self.accumulate = accumulate
+        self.built = True
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
+        """Call the model."""
+        return self.trained(inputs, training=training)
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        """Update the weights by one batch `(inputs, labels, weights)` and return the metrics."""
+        gradients = self._gradients(data) if self.accumulate == 1 else self._accumulated(data)
+        if isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
+            gradients = _finite_on_all_replicas(gradients)
+        self.optimizer.apply(gradients, self.trainable_weights)
+        return _logs(self.get_metrics_result())
+
+    def test_step(self, data: Any) -> dict[str, Any]:
+        """Return the metrics with one batch more."""
+        self._loss(data, parts=1, training=False)
+        return _logs(self.get_metrics_result())
+
+    def _loss(self, data: Any, parts: int, training: bool) -> Any:
+        """Return the loss of one of so many parts of a batch, and add it to the metrics."""
+        inputs, labels, weights = data
+        outputs = self(inputs, training=training)
+        loss = self.compute_loss(inputs, labels, outputs, weights, training=training)
+        # The mean over parts and replicas is then the loss of the batch.
+        self._loss_tracker.update_state(loss * parts * tf.distribute.get_strategy().num_replicas_in_sync)
+        self.compute_metrics(inputs, labels, outputs, weights)
+        return loss
+
+    def _gradients(self, data: Any) -> list[Any]:
+        with tf.GradientTape() as tape:
+            loss = self.optimizer.scale_loss(self._loss(data, self.accumulate, training=True))
+        # Dense: those of a table of learned positions come as slices.
+        return [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, self.trainable_weights)]
+
+    def _accumulated(self, data: Any) -> list[Any]:
+        rows = tf.shape(tf.nest.flatten(data)[0])[0] // self.accumulate
+
+        def add_part(i: Any, sums: list[Any]) -> tuple[Any, list[Any]]:
+            part = tf.nest.map_structure(lambda tensor: tensor[i * rows : (i + 1) * rows], data)
+            gradients = self._gradients(part)
+            return i + 1, [total + gradient for total, gradient in zip(sums, gradients, strict=True)]
+
+        zeros = [tf.zeros(weight.shape) for weight in self.trainable_weights]
+        _, sums = tf.while_loop(lambda i, _: i < self.accumulate, add_part, (0, zeros), parallel_iterations=1)
+        return sums
+
+    def _maybe_symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
+        """Build nothing: the model is built, and Keras cannot do it on several machines (keras#20585)."""
+
+
+def _finite_on_all_replicas(gradients: list[Any]) -> list[Any]:
+    """Make the gradient of every replica infinite where that of any is.
+
+    Keras skips an update whose gradient is not finite, and looks at that of the first replica only.
+    """
+    finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(gradient)) for gradient in gradients])
+    failures = tf.distribute.get_replica_context().all_reduce("SUM", tf.cast(~finite, tf.float32))
+    poison = tf.where(failures > 0, float("inf"), 0.0)
+    return [gradients[0] + poison, *gradients[1:]]
+
+
+def _logs(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Return metrics as Keras can average them: on several machines it does so along their first axis."""
+    strategy = tf.distribute.get_strategy()
+    if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return {name: tf.reshape(value, [1]) for name, value in metrics.items()}
+    return metrics
+
+
+def vary_dropout(model: keras.Model, strategy: tf.distribute.Strategy) -> None:
+    """Give each replica dropout masks of its own; call it after the seeds were set or restored.
+
+    Keras gives all replicas the same seeds, and so the same masks.
+    """
+    seeds = [variable.value for variable in dropout_seeds(model)]
+
+    @tf.function
+    def vary() -> None:
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        for seed in seeds:
+            seed.assign_add(tf.cast(tf.stack([replica * 1_000_003, 0]), seed.dtype))
+
+    if strategy.num_replicas_in_sync > 1:
+        strategy.run(vary)
+
+
+def dropout_seeds(model: keras.Model) -> list[Any]:
+    """Return the states of the seed generators of a model: the first number is the seed, the second one counts."""
+    weights = {id(variable) for variable in model.weights}
+    return [variable for variable in model.variables if id(variable) not in weights and "seed" in variable.path]
