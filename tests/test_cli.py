@@ -138,7 +138,7 @@ EN_DE = ("--source", "en", "--target", "de")
         (["--data", "copy", "--config", "section.toml"], ["model must be a table", "3"]),
         (["--data", "copy", "--config", "preset.toml"], ["unknown preset '3'"]),
         (["--data", "copy", "--tokenizer", "no.model"], ["no.model"]),
-        (["--data", "copy", "--tokenizer", "good"], ["tokenizer good"]),
+        (["--data", "copy", "--tokenizer", "good"], ["good: Is a directory"]),
         (["--data", "copy", "--tokenizer", "list.txt"], ["list.txt is not a SentencePiece model"]),
         (["--data", "copy", "--bogus"], ["--bogus"]),
         (["--data", "copy", "--over"], ["--over"]),
@@ -219,7 +219,7 @@ def trained(work: Path, monkeypatch: pytest.MonkeyPatch) -> list[Config]:
     """The configs that `train` was called with; it does nothing else."""
     configs: list[Config] = []
 
-    def train(config: Config, run_dir: str, *, overwrite: bool) -> SimpleNamespace:
+    def train(config: Config, run_dir: str, *, overwrite: bool, strategy: Any) -> SimpleNamespace:
         configs.append(config)
         return SimpleNamespace(path=f"{run_dir} {overwrite}")
 

@@ -11,7 +11,7 @@ class InputError(ValueError):
     """
 
 
-MOST_LISTED = 20
+MOST_LISTED = 25
 """Of more valid names than these, an error lists none: it would no longer be one line to read."""
 
 

@@ -60,8 +60,8 @@ def test_the_gradient_of_a_row_that_comes_often_is_summed_in_float32(half):
     np.testing.assert_allclose(gradient[7], np.full(SIZES["d_model"], 3003.0), rtol=0.01)
 
 
-@pytest.mark.parametrize("half", HALF)
-def test_checkpoints_are_float32_and_load_under_any_policy(corpus, small, tmp_path, half):
+def test_checkpoints_are_float32_and_load_under_any_policy(corpus, small, tmp_path):
+    half = "float16"  # whose optimizer keeps a scale besides
     run = train(small(corpus, max_steps=2, mixed_precision=half, ema_decay=0.5), tmp_path / "run")
     (last,) = checkpoints.all_of(run.checkpoints)
     with np.load(last) as saved:

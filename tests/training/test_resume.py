@@ -117,6 +117,7 @@ def test_a_signal_saves_and_ends_and_the_run_goes_on(start, tmp_path, number, co
     assert sorted(set(map(int, steps))) == list(range(1, 301))  # a row a step, none twice or missed
 
 
+@pytest.mark.long
 def test_a_run_in_three_sittings_equals_one_in_one(corpus, tmp_path, small, epoch_rows, in_fresh_process):
     """Bit for bit, dropout and data order included; the first stop is within an epoch, the second at its end."""
     for stops in ([15], [3, 12, 15]):
@@ -134,13 +135,13 @@ def test_a_run_in_three_sittings_equals_one_in_one(corpus, tmp_path, small, epoc
     assert [row["step"] for row in epoch_rows(thrice)] == ["3", "6", "12", "15"]
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty"])
-def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(corpus, tmp_path, caplog, small, damage):
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(corpus, tmp_path, caplog, small):
+    """How it can be damaged is in test_checkpoints."""
     run = train(small(corpus, max_steps=4, checkpoint_every=2), tmp_path / "run")
     last = checkpoints.path_of(run.checkpoints, 4)
     raw = bytearray(last.read_bytes())
     raw[len(raw) // 2] ^= 1
-    last.write_bytes({"truncated": raw[:1000], "flipped": raw, "empty": b""}[damage])
+    last.write_bytes(raw)
     with caplog.at_level("INFO"):
         train(small(corpus, max_steps=5, checkpoint_every=2), tmp_path / "run")
     assert "step-00000004.npz is damaged" in caplog.text
@@ -162,5 +163,3 @@ def test_a_full_disk_stops_with_a_clear_error_and_keeps_the_last_checkpoint(corp
     assert checkpoints.all_of(run.checkpoints) == good
     assert sorted(os.listdir(run.checkpoints)) == [path.name for path in good]
     assert run.model()
-    train(small(corpus, max_steps=3), tmp_path / "run")
-    assert checkpoints.path_of(run.checkpoints, 3).exists()

@@ -58,7 +58,7 @@ def test_pairs_of_unlike_lengths_are_dropped_and_counted(tmp_path, small, caplog
     config = override(config, {"data": {"max_length_ratio": 2.9}, "tokenizer": {"model_type": "char"}})
     with caplog.at_level("INFO"):
         train(override(config, {"training": {"max_steps": 1}}), tmp_path / "run")
-    assert "train: dropped pairs: 2 with one side more than 2.9 times as long as the other, of 3" in caplog.text
+    assert "train: dropped pairs: 2 with sides more unlike than data.max_length_ratio=2.9, of 3" in caplog.text
     assert "validation: dropped" not in caplog.text
 
 

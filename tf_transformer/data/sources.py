@@ -61,7 +61,7 @@ def read(data: DataConfig, split: str) -> Pairs:
 
 def absolute(corpus: str | None) -> Any:
     """Return `corpus` so that it names the same from every folder."""
-    if corpus is None or corpus in BUILT_IN or corpus.startswith("tfds:"):
+    if corpus is None or corpus in BUILT_IN or corpus.startswith("tfds:") or not Path(corpus).exists():
         return corpus
     return os.path.abspath(corpus)
 

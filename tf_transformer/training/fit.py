@@ -21,7 +21,7 @@ from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import make_optimizer
 from tf_transformer.training.resume import Place, refuse_differences, restore, variables_of
-from tf_transformer.training.strategy import is_chief, make_strategy
+from tf_transformer.training.strategy import is_chief, make_strategy, naming_lost_machines
 from tf_transformer.training.texts import Texts, encode_texts, make_tokenizers, read_texts, with_absolute_paths
 from tf_transformer.training.trainer import Trainer, vary_dropout
 from tf_transformer.translator import Translator
@@ -92,7 +92,7 @@ def train(
     _announce(trainer, batches, strategy.num_replicas_in_sync)
     translator = Translator(trainer.trained, *tokenizers, max_extra_length=config.decoding.max_extra_length)
     callbacks = _callbacks(config, run, batches, variables, translator, texts, place, path)
-    with callbacks[-1].catching():
+    with callbacks[-1].catching(), naming_lost_machines(strategy):
         trainer.fit(
             batches.dataset(),
             validation_data=validation.dataset().apply(tf.data.experimental.assert_cardinality(validation.whole)),

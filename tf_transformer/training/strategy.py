@@ -1,12 +1,20 @@
 """On how many devices and machines a run trains."""
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 
 import tensorflow as tf
 
 from tf_transformer.errors import InputError, unknown
 
+GONE = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+)
 STRATEGIES = ("auto", "mirrored", "one-device", "multiworker")
 
 
@@ -42,6 +50,22 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
     """Return whether this process is the one that writes: the only one, or the first of several machines."""
     resolver = strategy.cluster_resolver
     return resolver is None or not resolver.task_type or (resolver.task_type, resolver.task_id) in _chiefs(resolver)
+
+
+@contextlib.contextmanager
+def naming_lost_machines(strategy: tf.distribute.Strategy) -> Iterator[None]:
+    """Raise InputError where TensorFlow fails because another machine of the cluster has gone."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        is_cluster = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+        if not (is_cluster and (isinstance(error, GONE) or "ollective ops is aborted" in error.message)):
+            raise
+        reason = error.message.partition("Collective ops is aborted by: ")[2] or error.message
+        raise InputError(
+            f"another machine of the cluster has gone ({reason.splitlines()[0]}): training stopped. Start all of them "
+            "again with the same command, and the run goes on from its last checkpoint"
+        ) from None
 
 
 def _chiefs(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> set[tuple[str, int]]:

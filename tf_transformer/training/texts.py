@@ -84,8 +84,8 @@ def encode_texts(
     encoded = encode(pairs, *tokenizers, max_length, max_length_ratio)
     counts = {
         "with an empty side": encoded.dropped_empty,
-        f"longer than {max_length} tokens": encoded.dropped_long,
-        f"with one side more than {max_length_ratio} times as long as the other": encoded.dropped_ratio,
+        f"longer than data.max_length={max_length} tokens": encoded.dropped_long,
+        f"with sides more unlike than data.max_length_ratio={max_length_ratio}": encoded.dropped_ratio,
     }
     dropped = " and ".join(f"{count} {why}" for why, count in counts.items() if count)
     if dropped:
