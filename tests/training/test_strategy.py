@@ -3,7 +3,7 @@ import json
 import pytest
 
 from tf_transformer.errors import InputError
-from tf_transformer.training.strategy import is_chief, make_strategy
+from tf_transformer.training.strategy import is_chief, make_strategy, workers
 
 
 def test_the_default_is_mirrored_on_one_device_here():
@@ -11,6 +11,14 @@ def test_the_default_is_mirrored_on_one_device_here():
     assert type(strategy).__name__ == "MirroredStrategy"
     assert strategy.num_replicas_in_sync == 1
     assert is_chief(strategy)
+
+
+def test_one_machine_is_not_led_astray_by_a_cluster(monkeypatch):
+    for config in ("", json.dumps({"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 1}})):
+        monkeypatch.setenv("TF_CONFIG", config)
+        strategy = make_strategy("mirrored")
+        assert is_chief(strategy)
+        assert not workers(strategy)
 
 
 def test_one_device():

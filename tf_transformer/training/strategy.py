@@ -35,6 +35,9 @@ def make_strategy(name: str = "auto", devices: int | None = None) -> tf.distribu
         raise unknown("strategy", name, STRATEGIES)
     if name == "auto":
         name = "multiworker" if os.environ.get("TF_CONFIG") else "mirrored"
+    if name != "multiworker":
+        # TensorFlow would look for a cluster there in any case.
+        os.environ.pop("TF_CONFIG", None)
     if name == "one-device":
         if devices not in (None, 1):
             raise InputError(f"the one-device strategy has one device. Received: {devices} devices")
@@ -46,10 +49,17 @@ def make_strategy(name: str = "auto", devices: int | None = None) -> tf.distribu
     return tf.distribute.MultiWorkerMirroredStrategy()
 
 
+def workers(strategy: tf.distribute.Strategy) -> list[tuple[str, int]]:
+    """Return type and number of the machines of a cluster, the chief first; none where there is no cluster."""
+    is_cluster = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+    jobs = strategy.cluster_resolver.cluster_spec().as_dict() if is_cluster else {}
+    return [(job, i) for job in ("chief", "worker") if job in jobs for i in range(len(jobs[job]))]
+
+
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
     """Return whether this process is the one that writes: the only one, or the first of several machines."""
-    resolver = strategy.cluster_resolver
-    return resolver is None or not resolver.task_type or (resolver.task_type, resolver.task_id) in _chiefs(resolver)
+    known = workers(strategy)
+    return not known or (strategy.cluster_resolver.task_type, strategy.cluster_resolver.task_id) == known[0]
 
 
 @contextlib.contextmanager
@@ -58,18 +68,13 @@ def naming_lost_machines(strategy: tf.distribute.Strategy) -> Iterator[None]:
     try:
         yield
     except tf.errors.OpError as error:
-        is_cluster = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
-        if not (is_cluster and (isinstance(error, GONE) or "ollective ops is aborted" in error.message)):
+        if not (workers(strategy) and (isinstance(error, GONE) or "ollective ops is aborted" in error.message)):
             raise
         reason = error.message.partition("Collective ops is aborted by: ")[2] or error.message
         raise InputError(
             f"another machine of the cluster has gone ({reason.splitlines()[0]}): training stopped. Start all of them "
             "again with the same command, and the run goes on from its last checkpoint"
         ) from None
-
-
-def _chiefs(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> set[tuple[str, int]]:
-    return {("chief", 0)} if "chief" in resolver.cluster_spec().jobs else {("worker", 0)}
 
 
 def _devices(wanted: int | None) -> list[str]:

@@ -5,6 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tf_transformer.training.strategy import workers
+
 
 class Trainer(keras.Model):
     """Trains a model by `fit`, in parts where a batch does not fit into memory, on any strategy.
@@ -89,8 +91,7 @@ def _finite_on_all_replicas(gradients: list[Any]) -> list[Any]:
 
 def _logs(metrics: dict[str, Any]) -> dict[str, Any]:
     """Return metrics as Keras can average them: on several machines it does so along their first axis."""
-    strategy = tf.distribute.get_strategy()
-    if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+    if len(workers(tf.distribute.get_strategy())) > 1:
         return {name: tf.reshape(value, [1]) for name, value in metrics.items()}
     return metrics
 

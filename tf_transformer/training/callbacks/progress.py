@@ -70,7 +70,8 @@ class History(keras.callbacks.Callback):
             writer.writeheader()
             writer.writerows(kept)
         beside.rename(self.path)
-        self.file = self.path.open("a", newline="")
+        # A row at a time: a checkpoint never goes ahead of its rows.
+        self.file = self.path.open("a", newline="", buffering=1)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Remember which epoch it is."""
@@ -81,9 +82,8 @@ class History(keras.callbacks.Callback):
         self._write(logs)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Write the row with validation, and all rows to the disk."""
+        """Write the row with validation."""
         self._write(logs)
-        self.file.flush()
 
     def on_train_end(self, logs: Any = None) -> None:
         """Close the file."""
