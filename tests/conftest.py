@@ -12,11 +12,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Keep the tests that share a trained run in one process, so that it is trained once; files stay together."""
-    for item in items:
-        shares = "copy_run" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("copy_run" if shares else str(item.path)))
+    shares = "copy_run" in getattr(item, "fixturenames", ())
+    item.add_marker(pytest.mark.xdist_group("copy_run" if shares else item.path.name))
 
 
 MULTI30K = Path(__file__).parents[2] / "shared" / "data" / "multi30k"

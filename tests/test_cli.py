@@ -274,7 +274,10 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return [sentence.upper() for sentence in sentences]
 
     description = {"config": override(Config(), {"data": {"corpus": "copy"}}).as_dict()}
-    monkeypatch.setattr(cli, "_open_model", lambda path: (shout, description))
+    model = SimpleNamespace(
+        translate_strings=shout, n_best_strings=lambda sentences, n: [[(text, 0.0)] for text in shout(sentences)]
+    )
+    monkeypatch.setattr(cli, "_open_model", lambda options: (model, description))
     return sizes
 
 

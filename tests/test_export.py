@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer import Translator
+from tf_transformer.config import DecodingConfig
 from tf_transformer.data import copy_task
 from tf_transformer.errors import InputError
 from tf_transformer.export import DESCRIPTION, ExportedTranslator, export, foreign_ops, is_export
@@ -31,6 +33,28 @@ def test_the_signature(copy_run, copy_export):
     assert outputs["score"].dtype == tf.float32
     _, expected = Translator.load(copy_run).translate(tf.constant(SENTENCES))
     assert outputs["score"].numpy() == pytest.approx(expected.numpy(), abs=1e-4)
+
+
+def test_n_best(copy_run, copy_export):
+    exported = ExportedTranslator(copy_export)
+    assert exported.description["config"]["decoding"]["beam_size"] == 4
+    ours, theirs = Translator.load(copy_run).n_best_strings(SENTENCES, 3), exported.n_best_strings(SENTENCES, 3)
+    for one, other in zip(ours, theirs, strict=True):
+        assert [text for text, _ in one] == [text for text, _ in other]
+        assert [score for _, score in one] == pytest.approx([score for _, score in other], abs=1e-4)
+        assert sorted((score for _, score in one), reverse=True) == [score for _, score in one]
+    assert [[text for text, _ in rows[:1]] for rows in ours] == [[t] for t in exported.translate_strings(SENTENCES)]
+    with pytest.raises(InputError, match=r"was exported to give 4 translations at most\. Received: 5"):
+        exported.n_best_strings(SENTENCES, 5)
+
+
+def test_how_it_searches_is_chosen_at_export(copy_run, tmp_path):
+    decoding = DecodingConfig(beam_size=2, length_penalty=0.0, max_length=3)
+    exported = ExportedTranslator(export(copy_run, tmp_path / "1", decoding))
+    assert exported.description["config"]["decoding"] == dataclasses.asdict(decoding)
+    translator = Translator.load(copy_run, decoding)
+    assert exported.n_best_strings(SENTENCES[:2], 2)[0][1][0] == translator.n_best_strings(SENTENCES[:2], 2)[0][1][0]
+    assert all(len(text.split()) <= 3 for text in exported.translate_strings(SENTENCES))
 
 
 def test_it_needs_only_tensorflow_and_tensorflow_text(copy_run, copy_export):

@@ -3,11 +3,11 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer import Transformer, Translator
-from tf_transformer.config import TokenizerConfig
+from tf_transformer.config import DecodingConfig, TokenizerConfig
 from tf_transformer.data import toy
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import END, START, Tokenizer, train_tokenizer
-from tf_transformer.translator import translate_lines
+from tf_transformer.translator import decoded, translate_lines
 
 PAIRS = toy.pairs("train")[:500]
 SOURCES = [source for source, _ in PAIRS]
@@ -41,7 +41,7 @@ def translator_of(tokenizer, max_extra_length=11, **option) -> Translator:
     for weight in model.weights:
         if weight.path.endswith(("kernel", "table")):
             weight.assign(weight.numpy() * 2)
-    return Translator(model, tokenizer, tokenizer, max_extra_length)
+    return Translator(model, tokenizer, tokenizer, DecodingConfig(beam_size=1, max_extra_length=max_extra_length))
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +53,13 @@ def translator(tokenizer) -> Translator:
 def test_cached_and_uncached_decoding_agree(tokenizer, option):
     """Tokens except at near-ties, where the two best are within 1e-3; log-probabilities to 1e-4."""
     translator = translator_of(tokenizer, **option)
-    source_ids = translator.encode_source(tf.constant(SOURCES[:29]))
-    cached = tf.function(translator.search)(source_ids)
-    ids, scores = cached.ids.numpy(), cached.scores.numpy()
+    texts = tf.constant(SOURCES[:29])
+    found = tf.function(translator.search)(texts)
+    ids, scores = found.ids.numpy()[:, 0], found.log_probabilities.numpy()[:, 0]
     near_ties = 0
-    for row, source, score in zip(ids, source_ids.numpy(), scores, strict=True):
+    for row, source, score in zip(ids, translator.encode_source(texts).numpy(), scores, strict=True):
         written = row[row != 0]
-        target = np.concatenate([[START], written[:-1]])
-        log_probabilities = tf.nn.log_softmax(translator.model((source[None], target[None])))[0].numpy()
+        log_probabilities = uncached(translator, source, written)
         best_two = np.sort(log_probabilities, axis=-1)[:, -2:]
         differs = log_probabilities.argmax(-1) != written
         assert (best_two[differs, 1] - best_two[differs, 0] < 1e-3).all()
@@ -71,13 +70,70 @@ def test_cached_and_uncached_decoding_agree(tokenizer, option):
     assert len({tuple(row) for row in ids}) > 20
 
 
-def test_other_sentences_of_the_batch_change_nothing(translator):
-    alone = [translator.search(translator.encode_source(tf.constant([text]))) for text in SOURCES[:13]]
-    together = translator.search(translator.encode_source(tf.constant([*SOURCES[:13], " ".join(SOURCES[:9])])))
+def uncached(translator, source, written):
+    """The log-probabilities [T, V] of every token after those before it, from a whole pass."""
+    target = np.concatenate([[START], written[:-1]])
+    return tf.nn.log_softmax(translator.model((source[None], target[None])))[0].numpy()
+
+
+@pytest.mark.parametrize("settings", [{"length_penalty": 0.0}, {"length_penalty": 1.0}, {"temperature": 0.5}], ids=str)
+def test_the_search_reports_what_a_whole_pass_gives(tokenizer, settings):
+    """Beams move between rows, and sentences leave the batch; sampling is by chance. The log-probabilities stay."""
+    decoding = DecodingConfig(beam_size=3, max_extra_length=7, **settings)
+    translator = Translator(translator_of(tokenizer).model, tokenizer, tokenizer, decoding)
+    texts = tf.constant(SOURCES[:13])
+    found = tf.function(translator.search)(texts, 1 if "temperature" in settings else 3)
+    for rows, totals, source in zip(
+        found.ids.numpy(), found.log_probabilities.numpy(), translator.encode_source(texts).numpy(), strict=True
+    ):
+        assert len({tuple(row) for row in rows}) == len(rows)
+        for row, total in zip(rows, totals, strict=True):
+            written = row[row != 0]
+            gained = uncached(translator, source, written)[np.arange(len(written)), written].sum()
+            assert gained == pytest.approx(total, abs=1e-4 * len(written))
+    assert (np.diff(found.scores.numpy(), axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize("settings", [{"beam_size": 1}, {"beam_size": 3}, {"temperature": 0.7, "seed": 5}], ids=str)
+def test_other_sentences_of_the_batch_change_nothing(tokenizer, settings):
+    decoding = DecodingConfig(max_extra_length=7, **settings)
+    translator = Translator(translator_of(tokenizer).model, tokenizer, tokenizer, decoding)
+    search = tf.function(translator.search, input_signature=[tf.TensorSpec([None], tf.string)])
+    alone = [search(tf.constant([text])) for text in SOURCES[:13]]
+    together = search(tf.constant([*SOURCES[:13], " ".join(SOURCES[:9])]))
     for i, hypothesis in enumerate(alone):
-        written = hypothesis.ids[0].numpy()
-        assert together.ids[i].numpy()[: len(written)].tolist() == written.tolist()
-        assert float(together.scores[i]) == pytest.approx(float(hypothesis.scores[0]), abs=1e-4 * len(written))
+        written = hypothesis.ids[0, 0].numpy()
+        assert together.ids[i, 0].numpy()[: len(written)].tolist() == written.tolist()
+        assert float(together.scores[i, 0]) == pytest.approx(float(hypothesis.scores[0, 0]), abs=1e-4 * len(written))
+
+
+def test_a_seed_reproduces_and_another_does_not(tokenizer):
+    model = translator_of(tokenizer).model
+    drawn = [
+        Translator(model, tokenizer, tokenizer, DecodingConfig(temperature=1.0, seed=seed, max_extra_length=5))
+        for seed in (3, 3, 4)
+    ]
+    one, same, other = (translator.translate_strings(SOURCES[:5]) for translator in drawn)
+    assert one == same != other
+
+
+def test_scores_of_given_translations(translator):
+    """Of the ids that the tokenizer makes of them, from a whole pass; padding of longer ones changes nothing."""
+    targets = [target for _, target in PAIRS[:7]]
+    scored = translator.score(tf.constant(SOURCES[:7]), tf.constant(targets))
+    for i, target in enumerate(targets):
+        ids = np.concatenate([translator.target_tokenizer.tokenize([target])[0].numpy(), [END]])
+        source = translator.encode_source(tf.constant([SOURCES[i]]))[0].numpy()
+        expected = uncached(translator, source, ids)[np.arange(len(ids)), ids]
+        assert scored.lengths[i] == len(ids)
+        np.testing.assert_allclose(scored.token_log_probabilities[i, : len(ids)], expected, atol=1e-4)
+        assert not scored.token_log_probabilities[i, len(ids) :].numpy().any()
+        assert float(scored.log_probabilities[i]) == pytest.approx(expected.sum(), abs=1e-3)
+
+
+def test_n_best_beyond_the_beam_is_refused(translator):
+    with pytest.raises(InputError, match=r"n_best must be 1 to beam_size \(1; drawing has 1\)\. Received: 2"):
+        translator.n_best_strings(SOURCES[:1], 2)
 
 
 def test_strings_in_strings_out_of_any_shape(translator):
@@ -101,9 +157,9 @@ def test_an_empty_string_gives_an_empty_string(translator):
 
 
 def test_translations_are_capped_by_the_length_of_their_own_source(translator):
-    source_ids = translator.encode_source(tf.constant(SOURCES[:17]))
-    ids = translator.search(source_ids).ids.numpy()
-    tokens = (source_ids.numpy() != 0).sum(axis=1) - 1
+    texts = tf.constant(SOURCES[:17])
+    ids = translator.search(texts).ids.numpy()[:, 0]
+    tokens = (translator.encode_source(texts).numpy() != 0).sum(axis=1) - 1
     written = (ids != 0).sum(axis=1)
     unfinished = ~(ids == END).any(axis=1)
     assert unfinished.any()
@@ -113,8 +169,8 @@ def test_translations_are_capped_by_the_length_of_their_own_source(translator):
 
 def test_learned_positions_bound_source_and_translation(tokenizer):
     translator = translator_of(tokenizer, max_extra_length=100, positions="learned", max_positions=29)
-    ids = translator.search(translator.encode_source(tf.constant(SOURCES[:9]))).ids
-    assert ids.shape[1] <= 29
+    ids = translator.search(tf.constant(SOURCES[:9])).ids
+    assert ids.shape[2] <= 29
     with pytest.raises(InputError, match="a sentence is too long: the model has learned 29 positions"):
         translator.translate_strings([" ".join(SOURCES[:20])])
 
@@ -135,11 +191,15 @@ def test_lines_keep_their_order_and_number():
 
     def shout(sentences):
         batches.append(len(sentences))
-        return [sentence.upper() + "\n!" for sentence in sentences]
+        return [sentence.upper() + "!" for sentence in sentences]
 
     lines = [("word " * (i * 7 % 11)).strip() + f" {i}" for i in range(101)]
-    assert list(translate_lines(shout, iter(lines), batch_size=8, window=32)) == [f"{line.upper()} !" for line in lines]
+    assert list(translate_lines(shout, iter(lines), batch_size=8, window=32)) == [f"{line.upper()}!" for line in lines]
     assert max(batches) <= 8
+
+
+def test_a_line_feed_in_a_translation_becomes_a_space():
+    assert decoded(tf.constant([["a\nb", "c"]])) == [["a b", "c"]]
 
 
 def test_lines_are_read_no_further_than_the_window():

@@ -96,6 +96,8 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
     train.add_argument("--overwrite", action="store_true", help="start anew where a run exists (default: go on)")
 
     translate = command("translate", "Translate standard input, line by line, to standard output.")
+    translate.add_argument("--n-best", type=_positive, default=1, metavar="N", help="translations a line (default: 1)")
+    translate.add_argument("--scores", action="store_true", help="before each translation its score and a tab")
     evaluate = command("evaluate", "Translate a test set and score it by sacreBLEU: BLEU and chrF.")
     for sub in (translate, evaluate):
         sub.add_argument("--model", required=True, metavar="DIR", help=MODEL_HELP)
@@ -125,6 +127,14 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
     export = command("export", "Write a run as a SavedModel that takes and gives strings.")
     export.add_argument("--run-dir", required=True, metavar="DIR", help="a trained run")
     export.add_argument("--output", required=True, metavar="DIR", help="a new folder, such as saved_models/NAME/1")
+    for sub in (translate, evaluate, export):
+        _add_decoding(sub)
+
+    score = command("score", "Print for each pair of lines the log-probability of the target, and its perplexity.")
+    score.add_argument("--model", required=True, metavar="DIR", help="a run directory")
+    score.add_argument("source", metavar="SOURCE", help="file of sentences")
+    score.add_argument("target", metavar="TARGET", help="file of their translations, line for line")
+    score.add_argument("--tokens", action="store_true", help="besides, the log-probability of each token")
 
     average = command("average", "Write the mean of several checkpoints of a run as a model (paper 6.1).")
     average.add_argument("--run-dir", required=True, metavar="DIR", help="a trained run")
@@ -138,6 +148,21 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
     info = command("info", "Print what a run or an export is made of, as JSON.")
     info.add_argument("path", metavar="DIR", help=MODEL_HELP)
     return parser
+
+
+def _add_decoding(sub: argparse.ArgumentParser) -> None:
+    """Add the options of the search; what they are called in the config is their `dest`."""
+    group = sub.add_argument_group("search", "of a run directory; that of an export was chosen when it was written")
+    for name, key, kind, what in (
+        ("--beam-size", "beam_size", int, "hypotheses kept at every step; 1 is greedy search"),
+        ("--length-penalty", "length_penalty", float, "alpha: scores are divided by ((5 + length) / 6)^alpha"),
+        ("--max-length", "max_length", int, "most target tokens, besides 50 more than the source has"),
+        ("--sampling-temperature", "temperature", float, "draw tokens by softmax(logits / it) instead of searching"),
+        ("--top-k", "top_k", int, "most tokens to draw from"),
+        ("--top-p", "top_p", float, "draw from the fewest tokens of this probability"),
+        ("--seed", "seed", int, "of drawing"),
+    ):
+        group.add_argument(name, dest=key, type=kind, metavar="N", help=f"{what} (default: the run's)")
 
 
 def _numbers(text: str) -> tuple[float, ...]:

@@ -5,12 +5,13 @@ import dataclasses
 import itertools
 import json
 import logging
+import math
 import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tf_transformer import config, settings
 from tf_transformer.arguments import DATA_HELP, parser
@@ -18,7 +19,10 @@ from tf_transformer.errors import InputError
 from tf_transformer.quiet import import_tensorflow
 
 if TYPE_CHECKING:
-    from tf_transformer.translator import TranslateBatch
+    from tf_transformer.export import ExportedTranslator
+    from tf_transformer.translator import Translator
+
+Line = TypeVar("Line")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,6 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         "evaluate": _evaluate,
         "export": _export,
         "average": _average,
+        "score": _score,
         "info": _info,
     }
     options = parser(commands).parse_args(arguments)
@@ -134,13 +139,53 @@ def _check_place(option: str, path: str) -> None:
 
 
 def _translate(options: argparse.Namespace) -> None:
-    translate, _ = _open_model(options.model)
+    model, _ = _open_model(options)
     from tf_transformer.translator import translate_lines
 
-    translations = translate_lines(translate, _decoded(sys.stdin.buffer), batch_size=options.batch_size)
-    for translation in _counted(translations):
-        sys.stdout.buffer.write(translation.encode() + b"\n")
+    found = translate_lines(
+        lambda lines: model.n_best_strings(lines, options.n_best),
+        _decoded(sys.stdin.buffer),
+        batch_size=options.batch_size,
+    )
+    for translations in _counted(found):
+        for translation, score in translations:
+            shown = f"{score:.4f}\t{translation}" if options.scores else translation
+            sys.stdout.buffer.write(shown.encode() + b"\n")
     sys.stdout.buffer.flush()
+
+
+def _score(options: argparse.Namespace) -> None:
+    sides = [_lines_of(Path(file)) for file in (options.source, options.target)]
+    if len(sides[0]) != len(sides[1]):
+        raise InputError(
+            f"{options.source} and {options.target} must have the same number of lines. "
+            f"Received: {len(sides[0])} and {len(sides[1])}"
+        )
+    import_tensorflow()
+    import numpy as np
+    import tensorflow as tf
+
+    from tf_transformer.translator import Translator, translate_lines
+
+    translator = Translator.load(options.model)
+
+    def score(pairs: list[tuple[str, str]]) -> list[np.ndarray]:
+        scored = translator.score(*(tf.constant(side, tf.string) for side in zip(*pairs, strict=True)))
+        rows = zip(scored.token_log_probabilities.numpy(), scored.lengths.numpy(), strict=True)
+        return [of_tokens[:length] for of_tokens, length in rows]
+
+    total, tokens = 0.0, 0
+    for of_tokens in translate_lines(score, zip(*sides, strict=True), length=lambda pair: max(map(len, pair))):
+        numbers = [of_tokens.sum(), np.exp(-of_tokens.mean()), *(of_tokens if options.tokens else ())]
+        print("\t".join(f"{number:.4f}" for number in numbers))
+        total, tokens = total + float(of_tokens.sum()), tokens + len(of_tokens)
+    if tokens:
+        print(f"{tokens} tokens, perplexity {math.exp(-total / tokens):.4f}", file=sys.stderr)
+
+
+def _lines_of(file: Path) -> list[str]:
+    with file.open("rb") as lines:
+        return list(_decoded(lines, os.fspath(file)))
 
 
 def _evaluate(options: argparse.Namespace) -> None:
@@ -152,7 +197,7 @@ def _evaluate(options: argparse.Namespace) -> None:
         raise InputError(f"--output {output} is a folder: give a file")
     if output:
         _check_place("--output", os.fspath(output.parent))
-    translate, description = _open_model(options.model)
+    model, description = _open_model(options)
     from tf_transformer.data import read
     from tf_transformer.translator import translate_lines
 
@@ -161,7 +206,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     data = dataclasses.replace(trained, **{name: value for name, value in given.items() if value is not None})
     pairs = read(data, options.split)
     start = time.perf_counter()
-    lines = translate_lines(translate, pairs.sources, batch_size=options.batch_size)
+    lines = translate_lines(model.translate_strings, pairs.sources, batch_size=options.batch_size)
     translations = list(_counted(lines, total=len(pairs.sources)))
     seconds = time.perf_counter() - start
     scores = score(translations, pairs.targets, options.tokenize)
@@ -192,7 +237,8 @@ def _export(options: argparse.Namespace) -> None:
     import_tensorflow()
     from tf_transformer.export import export
 
-    print(f"exported: {export(options.run_dir, options.output)}")
+    decoding = _decoding(options, options.run_dir) if _given(options) else None
+    print(f"exported: {export(options.run_dir, options.output, decoding)}")
 
 
 def _average(options: argparse.Namespace) -> None:
@@ -220,8 +266,21 @@ def _info(options: argparse.Namespace) -> None:
     print(json.dumps(description, indent=1))
 
 
-def _open_model(path: str) -> "tuple[TranslateBatch, dict[str, Any]]":
-    """Return what translates a batch, and the description of the model."""
+def _decoding(options: argparse.Namespace, run_dir: str) -> config.DecodingConfig:
+    """Return how a run searches, with what the options say laid over it."""
+    from tf_transformer.run_directory import RunDirectory
+
+    return settings.override(RunDirectory(run_dir).config, {"decoding": _given(options)}).decoding
+
+
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    names = (field.name for field in dataclasses.fields(config.DecodingConfig))
+    return {name: value for name in names if (value := getattr(options, name, None)) is not None}
+
+
+def _open_model(options: argparse.Namespace) -> "tuple[Translator | ExportedTranslator, dict[str, Any]]":
+    """Return what translates, and the description of the model."""
+    path = options.model
     if not Path(path).is_dir():
         raise InputError(f"--model {path}: there is no such folder")
     import_tensorflow()
@@ -230,21 +289,26 @@ def _open_model(path: str) -> "tuple[TranslateBatch, dict[str, Any]]":
     from tf_transformer.translator import Translator
 
     if is_export(path):
+        if given := _given(options):
+            raise InputError(
+                f"{path} is an export: how it searches was chosen when it was written. Give --{min(given)} and the "
+                "like to export, or a run directory here".replace("_", "-")
+            )
         exported = ExportedTranslator(path)
-        return exported.translate_strings, exported.description
-    return Translator.load(path).translate_strings, RunDirectory(path).description
+        return exported, exported.description
+    return Translator.load(path, _decoding(options, path)), RunDirectory(path).description
 
 
-def _decoded(lines: Iterable[bytes]) -> Iterator[str]:
+def _decoded(lines: Iterable[bytes], name: str = "standard input") -> Iterator[str]:
     """Decode lines as UTF-8; only a line feed, with or without a carriage return, ends a line."""
     for number, line in enumerate(lines, 1):
         try:
             yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError:
-            raise InputError(f"standard input, line {number}: not UTF-8") from None
+            raise InputError(f"{name}, line {number}: not UTF-8") from None
 
 
-def _counted(lines: Iterable[str], total: int | None = None) -> Iterator[str]:
+def _counted(lines: Iterable[Line], total: int | None = None) -> Iterator[Line]:
     """Pass lines on, counting them on standard error where that is a terminal."""
     shown = sys.stderr.isatty()
     number = 0

@@ -187,10 +187,40 @@ class TrainingConfig:
 class DecodingConfig:
     """How a translation is searched for."""
 
+    beam_size: int = _setting(4, "hypotheses kept at every step (paper 6.1); 1 is greedy search (--beam-size)")
+    length_penalty: float = _setting(0.6, "alpha: scores are divided by ((5 + length) / 6)^alpha (--length-penalty)")
+    early_stopping: bool = _setting(False, "stop at beam_size translations, though a better one may follow")
     max_extra_length: int = _setting(50, "most target tokens beyond the number of source tokens (paper 6.1)")
+    max_length: int | None = _setting(None, "most target tokens (--max-length)")
+    min_length: int = _setting(0, "least target tokens")
+    no_repeat_ngram: int = _setting(0, "size of the n-grams that a translation has once at most; 0 allows all")
+    ban_unknown: bool = _setting(False, "never write the unknown token")
+    temperature: float | None = _setting(
+        None, "draw tokens by softmax(logits / it), no search (--sampling-temperature)"
+    )
+    top_k: int = _setting(0, "most tokens to draw from; 0 has no limit (--top-k)")
+    top_p: float = _setting(1.0, "draw from the fewest tokens of this probability (--top-p)")
+    seed: int = _setting(0, "of drawing (--seed)")
 
     def __post_init__(self) -> None:
-        _check(self, {"max_extra_length": 1})
+        _check(
+            self,
+            dict.fromkeys(("beam_size", "max_extra_length", "max_length"), 1)
+            | dict.fromkeys(("min_length", "no_repeat_ngram", "top_k", "seed"), 0),
+        )
+        if not math.isfinite(self.length_penalty):
+            raise InputError(f"length_penalty must be finite. Received: {self.length_penalty}")
+        if self.temperature is not None and not 0 < self.temperature < math.inf:
+            raise InputError(f"temperature must be above 0, and finite. Received: {self.temperature}")
+        if not 0 < self.top_p <= 1:
+            raise InputError(f"top_p must be above 0 and at most 1. Received: {self.top_p}")
+        if self.seed >= 2**31:
+            raise InputError(f"seed must be below 2**31. Received: {self.seed}")
+        if self.temperature is None and (self.top_k or self.top_p < 1):
+            raise InputError(
+                "top_k and top_p are for drawing: give a temperature, such as 1. "
+                f"Received: top_k={self.top_k}, top_p={self.top_p}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

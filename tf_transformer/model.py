@@ -126,20 +126,20 @@ class Transformer(keras.Model):
         return self.decoder.memorize(self.encoder(source_ids, mask=mask, training=False), mask)
 
     def empty_cache(self, batch: Any) -> tuple[KeyValue, ...]:
-        """Return what `decode_step` keeps before the first of its steps, for `batch` rows."""
+        """Return what `decode_step` keeps before the first of its steps, for `batch` hypotheses."""
         return self.decoder.empty_cache(batch)
 
     def decode_step(self, ids: Any, position: Any, cache: tuple[KeyValue, ...], memory: Memory) -> tuple[Any, Any]:
-        """Decode one position without dropout.
+        """Decode one position without dropout, of K hypotheses for each of B sources, one source after the other.
 
         Args:
-            ids: the tokens at `position`, [B]; the start token at position 0.
+            ids: the tokens at `position`, [B * K]; the start token at position 0.
             position: 0 or more, scalar.
             cache: what the step at the position before returned; at position 0 `empty_cache`.
             memory: of `encode`.
 
         Returns:
-            The logits [B, V] of the next token, float32, and the cache for the next step.
+            The logits [B * K, V] of the next token, float32, and the cache for the next step.
         """
         x, _, cache = self.decoder.step(ids, position, cache, memory)
         return self._logits(x), cache

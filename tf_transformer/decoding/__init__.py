@@ -1,5 +1,8 @@
-"""Search for a translation over a step function; knows no model."""
+"""Search over a step function: greedy, beam, sampling. It knows no model."""
 
-from tf_transformer.decoding.greedy import Hypotheses, Step, greedy
+from tf_transformer.decoding.beam import beam_search, length_penalty
+from tf_transformer.decoding.greedy import greedy
+from tf_transformer.decoding.sampling import sample
+from tf_transformer.decoding.search import Hypotheses, Rules, Sentences, Step
 
-__all__ = ["Hypotheses", "Step", "greedy"]
+__all__ = ["Hypotheses", "Rules", "Sentences", "Step", "beam_search", "greedy", "length_penalty", "sample"]

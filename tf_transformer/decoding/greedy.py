@@ -1,100 +1,105 @@
-"""Greedy search: the most probable token at every step."""
+"""Greedy search, and what it shares with sampling: one hypothesis a sentence, a token at a time."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
-Step = Callable[[tf.Tensor, tf.Tensor, Any], tuple[tf.Tensor, Any]]
-"""`(ids [B], position, cache) -> (logits [B, V], cache)`; the axes of the cache may grow from step to step."""
+from tf_transformer.decoding.search import Hypotheses, Rules, Sentences, Step, free_rows, last_tokens, store
 
-
-class Hypotheses(NamedTuple):
-    """What a search found."""
-
-    ids: tf.Tensor
-    """[B, T], int32: the tokens after the start token, the end token among them where one came; padded"""
-    scores: tf.Tensor
-    """[B], float32: summed log-probability of those tokens"""
+Choose = Callable[[tf.Tensor, tf.Tensor, Sentences], tf.Tensor]
+"""`(logits [B, V], position, sentences) -> tokens [B]`; the logits are -inf where a rule forbids."""
 
 
 class State(NamedTuple):
-    """The state of the loop."""
+    """The state of the loop, of the b sentences that it still goes through."""
 
-    position: tf.Tensor
-    """scalar: tokens written so far, T"""
-    last: tf.Tensor
-    """[B]: the token to read next"""
+    sentences: Sentences
+    places: tf.Tensor
+    """[b]: the rows of their results"""
     ids: tf.Tensor
-    """[B, T]"""
-    scores: tf.Tensor
-    """[B]"""
-    finished: tf.Tensor
-    """[B], boolean: no token is added any more"""
+    """[b, T]"""
+    log_probabilities: tf.Tensor
+    """[b]"""
+    is_live: tf.Tensor
+    """[b], boolean"""
     cache: Any
-    """of the step function"""
+    """of the step function; tensors [b, ...]"""
+    results: Hypotheses
+    """of all sentences, those of the ones that are left as of some time before"""
 
 
-def greedy(step: Step, cache: Any, limits: tf.Tensor, *, start: int, end: int, pad: int = 0) -> Hypotheses:
-    """Take the most probable token until every row has ended, by the end token or by its limit.
+def greedy(step: Step, cache: Any, sentences: Sentences, rules: Rules) -> Hypotheses:
+    """Take the most probable token until every sentence has ended, by the end token or by its limit.
 
     Args:
         step: gives the logits of the next token.
-        cache: what the first step is given.
-        limits: most tokens a row, the end token among them, [B] int32; a row of limit 0 stays empty.
-        start: id that is read at position 0.
-        end: id that ends a row.
-        pad: id after the end.
+        cache: what the first step is given, with a row for each sentence.
+        sentences: B of them.
+        rules: what hypotheses may be made of.
+
+    Returns:
+        One hypothesis a sentence; its score is its log-probability.
     """
-    batch = tf.shape(limits)[0]
+    return one_path(step, cache, sentences, rules, lambda logits, *_: tf.argmax(logits, axis=-1, output_type=tf.int32))
+
+
+def one_path(step: Step, cache: Any, sentences: Sentences, rules: Rules, choose: Choose) -> Hypotheses:
+    """Write the token that `choose` takes, at every step; otherwise as `greedy`."""
+    size = tf.shape(sentences.limits)[0]
+    nothing = Hypotheses(tf.zeros([size, 1, 0], tf.int32), tf.zeros([size, 1]), tf.zeros([size, 1]))
     state = State(
-        position=tf.constant(0),
-        last=tf.fill([batch], start),
-        ids=tf.zeros([batch, 0], tf.int32),
-        scores=tf.zeros([batch]),
-        finished=limits <= 0,
+        sentences=sentences,
+        places=tf.range(size),
+        ids=nothing.ids[:, 0],
+        log_probabilities=nothing.scores[:, 0],
+        is_live=sentences.limits > 0,
         cache=cache,
+        results=nothing,
     )
 
     def advance(state: State) -> tuple[State]:
-        logits, cache = step(state.last, state.position, state.cache)
-        # A row neither pads itself nor starts anew, however probable a model finds that.
-        allowed = logits + tf.reduce_sum(tf.one_hot([pad, start], tf.shape(logits)[-1], -np.inf, 0.0), axis=0)
-        best = tf.argmax(allowed, axis=-1, output_type=tf.int32)
+        position = tf.shape(state.ids)[1]
+        last = last_tokens(state.ids, rules.start)
+        logits, cache = step(last, position, state.cache, state.sentences.context)
+        allowed = rules.apply(logits, state.ids, state.sentences.prefix)
+        token = tf.where(state.is_live, choose(allowed, position, state.sentences), rules.pad)
         # The log-probability of one token: no [B, V] of them is made.
-        gained = tf.reduce_max(allowed, axis=-1) - tf.reduce_logsumexp(logits, axis=-1)
-        ids = tf.where(state.finished, pad, best)
-        position = state.position + 1
+        gained = tf.gather(logits, token, batch_dims=1) - tf.reduce_logsumexp(logits, axis=-1)
         return (
-            State(
-                position=position,
-                last=ids,
-                ids=tf.concat([state.ids, ids[:, None]], axis=1),
-                scores=state.scores + tf.where(state.finished, 0.0, gained),
-                finished=state.finished | (ids == end) | (position >= limits),
-                cache=cache,
+            _without_done(
+                state._replace(
+                    ids=tf.concat([state.ids, token[:, None]], axis=1),
+                    log_probabilities=state.log_probabilities + tf.where(state.is_live, gained, 0.0),
+                    is_live=state.is_live & (token != rules.end) & (position + 1 < state.sentences.limits),
+                    cache=cache,
+                )
             ),
         )
 
     (state,) = tf.while_loop(
-        lambda state: ~tf.reduce_all(state.finished),
+        lambda state: tf.size(state.places) > 0,
         advance,
-        (state,),
-        shape_invariants=(
-            State(
-                position=state.position.shape,
-                last=state.last.shape,
-                ids=tf.TensorShape([None, None]),
-                scores=state.scores.shape,
-                finished=state.finished.shape,
-                cache=tf.nest.map_structure(_any_length, cache),
-            ),
-        ),
+        (_without_done(state),),
+        shape_invariants=(tf.nest.map_structure(free_rows, state),),
     )
-    return Hypotheses(state.ids, state.scores)
+    return state.results
 
 
-def _any_length(tensor: tf.Tensor) -> tf.TensorShape:
-    """Return the shape with every axis free that may grow: those of size 0, and those unknown."""
-    return tf.TensorShape([size or None for size in tensor.shape])
+def _without_done(state: State) -> State:
+    """Return the state without the sentences that are done, once they are half of all; their results are stored."""
+    live = tf.cast(tf.reshape(tf.where(state.is_live), [-1]), tf.int32)
+
+    def compact() -> State:
+        scores = state.log_probabilities[:, None]
+        return State(
+            sentences=state.sentences.take(live),
+            places=tf.gather(state.places, live),
+            ids=tf.gather(state.ids, live),
+            log_probabilities=tf.gather(state.log_probabilities, live),
+            is_live=tf.gather(state.is_live, live),
+            cache=tf.nest.map_structure(lambda tensor: tf.gather(tensor, live), state.cache),
+            results=store(state.results, Hypotheses(state.ids[:, None], scores, scores), state.places),
+        )
+
+    return tf.cond(2 * tf.size(live) <= tf.size(state.is_live), compact, lambda: state)

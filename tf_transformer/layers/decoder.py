@@ -100,15 +100,18 @@ class DecoderLayer(ExplicitMaskLayer):
         return self.feed_forward(x, training=training)
 
     def step(self, x: Any, cache: KeyValue, context: KeyValue, context_mask: Any) -> tuple[Any, Any, KeyValue]:
-        """Decode one new position x [B, 1, D] after those in the cache.
+        """Decode one new position x [B * K, 1, D] after those in the cache, of K hypotheses for each of B sources.
 
         Returns:
-            The output [B, 1, D], its weights on the source [B, H, 1, S] and the cache with the new position.
+            The output [B * K, 1, D], its weights on the source [B, H, K, S] and the cache with the new position.
         """
         y, _, cache = self.self_attention.step(self.self_residual.enter(x), cache)
         x = self.self_residual.leave(x, y)
-        y, weights = self.cross_attention.attend(self.cross_residual.enter(x), context, context_mask)
-        x = self.cross_residual.leave(x, y)
+        # The hypotheses of a source attend to it as the positions of one target would: it is there once.
+        query = self.cross_residual.enter(x)
+        shape = (keras.ops.shape(context.key)[0], -1, query.shape[-1])
+        y, weights = self.cross_attention.attend(keras.ops.reshape(query, shape), context, context_mask)
+        x = self.cross_residual.leave(x, keras.ops.reshape(y, keras.ops.shape(x)))
         return self.feed_forward(x), weights, cache
 
     def compute_output_shape(self, x_shape: tuple[int | None, ...], context_shape: Any) -> tuple[int | None, ...]:
@@ -208,10 +211,10 @@ class Decoder(ExplicitMaskLayer):
         return tuple(layer.self_attention.empty_cache(batch) for layer in self.stack)
 
     def step(self, ids: Any, position: Any, cache: tuple[KeyValue, ...], memory: Memory) -> tuple[Any, Any, Any]:
-        """Decode the ids [B] at `position`, after those in the cache.
+        """Decode the ids [B * K] at `position`, after those in the cache, of K hypotheses for each of B sources.
 
         Returns:
-            The output [B, D], for every layer its weights on the source [B, H, 1, S], and the new cache.
+            The output [B * K, D], for every layer its weights on the source [B, H, K, S], and the new cache.
         """
         x = self.embedding(keras.ops.expand_dims(ids, 1), start=position)
         all_weights, new_cache = [], []

@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from tf_transformer import checkpoints
-from tf_transformer.config import Config
+from tf_transformer.config import Config, DecodingConfig
 from tf_transformer.data import Batches
 from tf_transformer.errors import InputError
 from tf_transformer.run_directory import RunDirectory, build_model
@@ -90,7 +90,8 @@ def train(
         run = _write_run(path, resumed, config, tokenizers, trainer, texts)
     batches.start_epoch(place.epoch)
     _announce(trainer, batches, strategy.num_replicas_in_sync)
-    translator = Translator(trainer.trained, *tokenizers, max_extra_length=config.decoding.max_extra_length)
+    greedy = DecodingConfig(beam_size=1, max_extra_length=config.decoding.max_extra_length)
+    translator = Translator(trainer.trained, *tokenizers, greedy)
     callbacks = _callbacks(config, run, batches, variables, translator, texts, place, path)
     with callbacks[-1].catching(), naming_lost_machines(strategy):
         trainer.fit(

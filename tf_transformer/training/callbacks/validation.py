@@ -46,8 +46,7 @@ class ValidateAverage(keras.callbacks.Callback):
 class TranslateValidation(keras.callbacks.Callback):
     """Translates validation sentences at the end of an epoch: a few to look at, and more for a BLEU score.
 
-    It goes before the callbacks that read `val_bleu` from the logs. Padding, length and search are those of the
-    `Translator`: greedy.
+    It goes before the callbacks that read `val_bleu` from the logs.
 
     Args:
         translator: of the model that is trained.

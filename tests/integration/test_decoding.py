@@ -1,0 +1,115 @@
+"""Search and scores from the command line, on a model that has learned to copy."""
+
+import io
+import math
+
+import pytest
+
+from tf_transformer.cli import main
+from tf_transformer.data import copy_task
+
+SOURCES = [source for source, _ in copy_task.pairs("test")[:7]]
+
+
+@pytest.fixture
+def translate(copy_run, copy_export, monkeypatch, capfdbinary):
+    """Translates lines; gives those that come back."""
+
+    def translate(*options, model=copy_run, lines=SOURCES):
+        text = "".join(f"{line}\n" for line in lines).encode()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+        capfdbinary.readouterr()
+        code = main(["translate", "--model", str(model), *options])
+        output, errors = capfdbinary.readouterr()
+        return code, output.decode().splitlines(), errors.decode()
+
+    return translate
+
+
+def test_n_best_with_scores(translate, copy_export):
+    code, lines, _ = translate("--n-best", "3", "--scores")
+    assert code == 0
+    assert len(lines) == 3 * len(SOURCES)
+    for i, source in enumerate(SOURCES):
+        scores, translations = zip(*(line.split("\t") for line in lines[3 * i : 3 * i + 3]), strict=True)
+        assert translations[0] == source
+        assert len(set(translations)) == 3
+        assert list(map(float, scores)) == sorted(map(float, scores), reverse=True)
+    assert translate("--n-best", "3", "--scores", model=copy_export)[1] == lines
+
+
+def test_every_way_to_search_copies(translate):
+    for options in (
+        ["--beam-size", "1"],
+        ["--beam-size", "2", "--length-penalty", "0"],
+        ["--sampling-temperature", "0.01", "--top-k", "5", "--top-p", "0.9", "--seed", "3"],
+    ):
+        assert translate(*options)[:2] == (0, SOURCES)
+
+
+def test_the_length_is_capped(translate):
+    _, lines, _ = translate("--max-length", "4")
+    assert all(len(line.split()) <= 4 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--beam-size", "0"], "beam_size must be at least 1. Received: 0"),
+        (["--sampling-temperature", "0"], "temperature must be above 0, and finite. Received: 0.0"),
+        (["--sampling-temperature", "1", "--top-p", "1.5"], "top_p must be above 0 and at most 1. Received: 1.5"),
+        (["--top-k", "3"], "top_k and top_p are for drawing: give a temperature"),
+        (["--length-penalty", "nan"], "length_penalty must be finite. Received: nan"),
+        (["--n-best", "5"], "n_best must be 1 to beam_size (4; drawing has 1). Received: 5"),
+        (["--max-length", "0"], "max_length must be at least 1. Received: 0"),
+    ],
+)
+def test_nonsense_is_refused(translate, options, message):
+    code, lines, errors = translate(*options)
+    assert code == 2
+    assert lines == []
+    assert message in errors
+    assert len([line for line in errors.splitlines() if "error" in line]) == 1
+
+
+def test_an_export_searches_as_it_was_told(translate, copy_export):
+    code, _, errors = translate("--beam-size", "2", model=copy_export)
+    assert code == 2
+    assert "is an export: how it searches was chosen when it was written. Give --beam-size" in errors
+
+
+def test_scores_of_given_translations(copy_run, translate, tmp_path, capfdbinary):
+    """A copy is probable, a wrong one is not; the search reports the same number."""
+    (tmp_path / "source").write_text("".join(f"{source}\n" for source in SOURCES))
+    (tmp_path / "target").write_text("".join(f"{target}\n" for target in [*SOURCES[:-1], "a a a"]))
+    capfdbinary.readouterr()
+    files = [str(tmp_path / side) for side in ("source", "target")]
+    assert main(["score", "--model", str(copy_run), *files, "--tokens"]) == 0
+    output, errors = (out.decode() for out in capfdbinary.readouterr())
+    rows = [list(map(float, line.split("\t"))) for line in output.splitlines()]
+    assert len(rows) == len(SOURCES)
+    for total, perplexity, *tokens in rows:
+        assert total == pytest.approx(sum(tokens), abs=1e-3)
+        assert perplexity == pytest.approx(math.exp(-total / len(tokens)), rel=1e-3)
+    assert all(row[0] > -0.5 for row in rows[:-1])
+    assert rows[-1][0] < -5
+    count = sum(len(row) - 2 for row in rows)
+    perplexity = math.exp(-sum(row[0] for row in rows) / count)
+    assert errors.splitlines()[-1].startswith(f"{count} tokens, perplexity ")
+    assert float(errors.split()[-1]) == pytest.approx(perplexity, rel=1e-3)
+    _, lines, _ = translate("--length-penalty", "0", "--scores")
+    for line, row in zip(lines[:-1], rows, strict=False):
+        assert float(line.split("\t")[0]) == pytest.approx(row[0], abs=2e-4)
+
+
+def test_what_cannot_be_scored_is_refused(copy_run, tmp_path, capsys):
+    (tmp_path / "source").write_text("a\nb\n")
+    (tmp_path / "target").write_text("a\n")
+    files = [str(tmp_path / side) for side in ("source", "target")]
+    assert main(["score", "--model", str(copy_run), *files]) == 2
+    assert "must have the same number of lines. Received: 2 and 1" in capsys.readouterr().err
+    assert main(["score", "--model", str(copy_run), files[0], str(tmp_path / "none")]) == 2
+    assert "none: No such file or directory" in capsys.readouterr().err
+    (tmp_path / "target").write_bytes(b"a\n\xff\n")
+    assert main(["score", "--model", str(copy_run), *files]) == 2
+    assert "target, line 2: not UTF-8" in capsys.readouterr().err

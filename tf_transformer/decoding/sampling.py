@@ -1,0 +1,54 @@
+"""Sampling: tokens by chance, as probable as the model finds them."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from tf_transformer.decoding.greedy import one_path
+from tf_transformer.decoding.search import Hypotheses, Rules, Sentences, Step
+
+
+def sample(
+    step: Step,
+    cache: Any,
+    sentences: Sentences,
+    rules: Rules,
+    *,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+) -> Hypotheses:
+    """Draw every token from softmax(logits / temperature), cut to the most probable tokens.
+
+    The numbers that chance decides by are given with the sentences (`uniform`), so that a sentence gets the same
+    tokens in every batch.
+
+    Args:
+        step: gives the logits of the next token.
+        cache: what the first step is given, with a row for each sentence.
+        sentences: B of them, with `uniform`.
+        rules: what hypotheses may be made of.
+        temperature: above 0; below 1 it makes the probable more so.
+        top_k: most tokens to draw from; 0 has no such limit.
+        top_p: draw from the fewest tokens whose probabilities add up to at least this; 1 has no such limit.
+
+    Returns:
+        One hypothesis a sentence; its score is its log-probability under the model, temperature 1 and no cut.
+    """
+
+    def choose(logits: tf.Tensor, position: tf.Tensor, sentences: Sentences) -> tf.Tensor:
+        vocabulary = tf.shape(logits)[-1]
+        values, tokens = tf.math.top_k(logits / temperature, tf.minimum(top_k, vocabulary) if top_k else vocabulary)
+        probabilities = tf.nn.softmax(values)
+        before = tf.cumsum(probabilities, axis=-1, exclusive=True)
+        probabilities = tf.where(before < top_p, probabilities, 0.0)
+        up_to = tf.cumsum(probabilities, axis=-1)
+        drawn = sentences.uniform[:, position, None] * up_to[:, -1:]
+        # Rounding may bring the number up to the sum; the last token of any probability is then the one.
+        index = tf.minimum(
+            tf.math.count_nonzero(up_to <= drawn, axis=-1, dtype=tf.int32),
+            tf.math.count_nonzero(probabilities, axis=-1, dtype=tf.int32) - 1,
+        )
+        return tf.gather(tokens, index, batch_dims=1)
+
+    return one_path(step, cache, sentences, rules, choose)

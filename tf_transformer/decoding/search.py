@@ -1,0 +1,112 @@
+"""What all searches share. None of them knows a model."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+Step = Callable[[tf.Tensor, tf.Tensor, Any, Any], tuple[tf.Tensor, Any]]
+"""`(ids [R], position, cache, context) -> (logits [R, V], cache)`.
+
+The R rows are those of the sentences, as many for each as a search has hypotheses. Tensors of the cache have a row for
+each of them and may grow along other axes; those of the context have one for each sentence.
+"""
+
+
+class Hypotheses(NamedTuple):
+    """What a search found for B sentences: N hypotheses each, the best first."""
+
+    ids: tf.Tensor
+    """[B, N, T], int32: the tokens after the start token, the end token among them where one came; padded"""
+    scores: tf.Tensor
+    """[B, N], float32: what they are ranked by; -inf where there are fewer than N"""
+    log_probabilities: tf.Tensor
+    """[B, N], float32: of the tokens, summed"""
+
+
+class Sentences(NamedTuple):
+    """What a search is given of B sentences."""
+
+    limits: tf.Tensor
+    """[B], int32: most tokens of a hypothesis, the end token among them; a sentence of limit 0 gets none"""
+    context: Any = ()
+    """for the step function; tensors [B, ...]"""
+    prefix: Any = ()
+    """[B, P], int32: tokens to begin with; 0 where a row has fewer. () where there is none"""
+    uniform: Any = ()
+    """[B, at least the largest limit], float32, at least 0 and below 1: what chance decides by. () where it does not"""
+
+    def take(self, rows: tf.Tensor) -> "Sentences":
+        """Return the sentences of those rows."""
+        return tf.nest.map_structure(lambda tensor: tf.gather(tensor, rows), self)
+
+
+class Rules(NamedTuple):
+    """What a hypothesis may be made of."""
+
+    start: int
+    """the token that is read at position 0; never written"""
+    end: int
+    """the token that ends a hypothesis"""
+    pad: int = 0
+    """what stands after the end; never written"""
+    banned: tuple[int, ...] = ()
+    """tokens that are never written"""
+    min_length: int = 0
+    """least tokens before the end token, where the limit leaves room for them"""
+    no_repeat_ngram: int = 0
+    """size of the n-grams that a hypothesis has once at most; 0 allows all"""
+
+    def apply(self, logits: tf.Tensor, ids: tf.Tensor, prefix: Any = ()) -> tf.Tensor:
+        """Return logits [R, V] with -inf at the tokens that may not follow ids [R, T]; prefix [R, P], or ()."""
+        vocabulary = tf.shape(logits)[-1]
+        position = tf.shape(ids)[1]
+        never = tf.reduce_any(tf.one_hot([self.pad, self.start, *self.banned], vocabulary, True, False), axis=0)
+        if self.min_length:
+            never |= tf.one_hot(self.end, vocabulary, True, False) & (position < self.min_length)
+        refused = tf.broadcast_to(never, tf.shape(logits))
+        if self.no_repeat_ngram:
+            refused |= _completes_a_repeated_ngram(ids, self.no_repeat_ngram, vocabulary)
+        if tf.is_tensor(prefix):
+            # Forced, whatever the other rules say.
+            here = tf.pad(prefix, [[0, 0], [0, 1]])[:, tf.minimum(position, tf.shape(prefix)[1])]
+            forced = tf.one_hot(here, vocabulary, False, True)
+            refused = tf.where(here[:, None] != self.pad, forced, refused)
+        return tf.where(refused, -np.inf, logits)
+
+
+def _completes_a_repeated_ngram(ids: tf.Tensor, n: int, vocabulary: tf.Tensor) -> tf.Tensor:
+    """Return [R, V], boolean: the tokens that would complete an n-gram that ids [R, T] have already."""
+    rows, length = tf.shape(ids)[0], tf.shape(ids)[1]
+    starts = tf.maximum(length - n + 1, 0)
+    same = tf.ones([rows, starts], tf.bool)
+    for i in range(n - 1):
+        last = ids[:, length - n + 1 + i : length - n + 2 + i]
+        same &= ids[:, i : i + starts] == last[:, : tf.minimum(starts, 1)]
+    followers = tf.where(same, ids[:, n - 1 : n - 1 + starts], vocabulary)  # none: beyond the vocabulary
+    return tf.reduce_any(tf.one_hot(followers, vocabulary, True, False), axis=1)
+
+
+def last_tokens(ids: tf.Tensor, start: int) -> tf.Tensor:
+    """Return the last token of ids [..., T]: [...]; the start token where T is 0."""
+    first = tf.fill(tf.concat([tf.shape(ids)[:-1], [1]], axis=0), start)
+    return tf.concat([first, ids], axis=-1)[..., -1]
+
+
+def store(results: Hypotheses, found: Hypotheses, places: tf.Tensor) -> Hypotheses:
+    """Return `results` with `found` in the rows `places`; the ids of `results` are no longer than those of `found`."""
+    more = tf.shape(found.ids)[2] - tf.shape(results.ids)[2]
+    padded = results._replace(ids=tf.pad(results.ids, [[0, 0], [0, 0], [0, more]]))
+    count = tf.shape(results.scores)[0]
+    # Which row of both, one below the other, each becomes; to scatter the rows themselves fails where they are empty.
+    rows = tf.tensor_scatter_nd_update(tf.range(count), places[:, None], count + tf.range(tf.size(places)))
+    return tf.nest.map_structure(lambda old, new: tf.gather(tf.concat([old, new], axis=0), rows), padded, found)
+
+
+def free_rows(tensor: tf.Tensor) -> tf.TensorShape:
+    """Return the shape that a tensor has throughout a search: any number of rows, and any size of axes that grow.
+
+    An axis grows if it is unknown or empty at first.
+    """
+    return tf.TensorShape([None, *(size or None for size in tensor.shape[1:])])
