@@ -1,6 +1,8 @@
 """What several tests share."""
 
+import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,12 +12,6 @@ from tf_transformer.cli import main
 # As the command line sets them before it imports TensorFlow, which the tests import first.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Keep the tests that share a trained run in one process, so that it is trained once; files stay together."""
-    shares = "copy_run" in getattr(item, "fixturenames", ())
-    item.add_marker(pytest.mark.xdist_group("copy_run" if shares else item.path.name))
 
 
 MULTI30K = Path(__file__).parents[2] / "shared" / "data" / "multi30k"
@@ -30,17 +26,38 @@ def multi30k() -> Path:
 
 
 @pytest.fixture(scope="session")
-def copy_run(tmp_path_factory) -> Path:
-    """A run that has learned to copy, trained by the command line as a user would."""
-    run = tmp_path_factory.mktemp("runs") / "copy"
-    config = Path(__file__).parents[1] / "scripts" / "copy.toml"
-    assert main(["train", "--data", "copy", "--config", str(config), "--run-dir", str(run)]) == 0
-    return run
+def made_once(tmp_path_factory):
+    """Makes a folder, or waits until another test process of this session has made it."""
+
+    def get(name: str, make: Callable[[Path], None]) -> Path:
+        root = tmp_path_factory.getbasetemp()
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            root = root.parent  # that of all processes
+        with (root / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (root / name).exists():
+                make(root / name)
+        return root / name
+
+    return get
 
 
 @pytest.fixture(scope="session")
-def copy_export(copy_run, tmp_path_factory) -> Path:
+def copy_run(made_once) -> Path:
+    """A run that has learned to copy, trained by the command line as a user would."""
+
+    def train(run: Path) -> None:
+        config = Path(__file__).parents[1] / "scripts" / "copy.toml"
+        assert main(["train", "--data", "copy", "--config", str(config), "--run-dir", str(run)]) == 0
+
+    return made_once("copy_run", train)
+
+
+@pytest.fixture(scope="session")
+def copy_export(copy_run, made_once) -> Path:
     """Its SavedModel."""
-    output = tmp_path_factory.mktemp("saved_models") / "copy" / "1"
-    assert main(["export", "--run-dir", str(copy_run), "--output", str(output)]) == 0
-    return output
+
+    def export(output: Path) -> None:
+        assert main(["export", "--run-dir", str(copy_run), "--output", str(output / "1")]) == 0
+
+    return made_once("copy_export", export) / "1"
