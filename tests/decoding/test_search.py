@@ -159,6 +159,15 @@ def test_exact_stopping_misses_nothing_and_early_stopping_may(seed, width, alpha
     assert early[0][1] <= exact[0][1] + 1e-5
 
 
+def test_fewer_hypotheses_than_wanted_leave_the_rest_empty():
+    """Of one token there are as many as tokens that may be written."""
+    [rows, none] = search(beam_search, tables(2, 2, 1, 6), [1, 0], width=5, n_best=5)
+    assert sorted(ids for ids, _, _ in rows) == [[], [1], [END], [4], [5]]
+    assert rows[4] == ([], -np.inf, -np.inf)
+    assert none[0] == ([], 0.0, 0.0)
+    assert none[1:] == [([], -np.inf, -np.inf)] * 4
+
+
 def test_rules():
     vocabulary = 8
     table = tables(5, 1, 9, vocabulary)

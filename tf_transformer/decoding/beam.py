@@ -119,9 +119,12 @@ def beam_search(
         shape_invariants=(tf.nest.map_structure(free_rows, state),),
     )
     found = tf.nest.map_structure(lambda tensor: tensor[:, :n_best], state.results)
+    there = found.scores > -np.inf
     empty = (sentences.limits <= 0)[:, None] & (tf.range(n_best) == 0)
-    return found._replace(
-        scores=tf.where(empty, 0.0, found.scores), log_probabilities=tf.where(empty, 0.0, found.log_probabilities)
+    return Hypotheses(
+        ids=tf.where(there[:, :, None], found.ids, rules.pad),
+        scores=tf.where(empty, 0.0, found.scores),
+        log_probabilities=tf.where(empty, 0.0, tf.where(there, found.log_probabilities, -np.inf)),
     )
 
 
