@@ -60,6 +60,26 @@ def test_a_truncated_file_is_detected(saved, share):
         checkpoints.restore(saved, variables(VALUES))
 
 
+def test_any_flipped_bit_is_detected_or_harmless(saved):
+    """Of a small file every bit."""
+    raw = saved.read_bytes()
+    detected = 0
+    for place in range(8 * len(raw)):
+        flipped = bytearray(raw)
+        flipped[place // 8] ^= 1 << place % 8
+        saved.write_bytes(flipped)
+        try:
+            values, state = checkpoints.read(saved, VALUES), checkpoints.state_of(saved)
+        except CorruptCheckpointError:
+            detected += 1
+            continue
+        assert state == {"step": 12, "epoch": 3}
+        assert values.keys() == VALUES.keys()
+        for name, value in VALUES.items():
+            np.testing.assert_array_equal(values[name], value)
+    assert detected > len(raw)
+
+
 def test_nothing_is_assigned_from_a_damaged_checkpoint(saved):
     fresh = variables({name: value + 1 for name, value in VALUES.items()})
     saved.write_bytes(b"")

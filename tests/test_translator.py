@@ -7,7 +7,7 @@ from tf_transformer.config import DecodingConfig, TokenizerConfig
 from tf_transformer.data import toy
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import END, START, Tokenizer, train_tokenizer
-from tf_transformer.translator import decoded, translate_lines
+from tf_transformer.translator import decoded, sentences_fit, translate_lines
 
 PAIRS = toy.pairs("train")[:500]
 SOURCES = [source for source, _ in PAIRS]
@@ -173,6 +173,9 @@ def test_learned_positions_bound_source_and_translation(tokenizer):
     assert ids.shape[2] <= 29
     with pytest.raises(InputError, match="a sentence is too long: the model has learned 29 positions"):
         translator.translate_strings([" ".join(SOURCES[:20])])
+    for sides in ((["a"], [" ".join(SOURCES[:20])]), ([" ".join(SOURCES[:20])], ["a"])):
+        with pytest.raises(InputError, match="has learned 29 positions"), sentences_fit():
+            translator.score(*map(tf.constant, sides))
 
 
 @pytest.mark.parametrize("text", ["日本語 ☕", "a\x00b", "שלום", "👩‍👩‍👧", "\x01\x02", "x" * 300])

@@ -137,8 +137,12 @@ def read(checkpoint: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
             return {name: saved[name] for name in set(names) & set(saved.files)}
     except FileNotFoundError as error:
         raise CorruptCheckpointError(f"{checkpoint} is damaged: {error.strerror}") from None
-    except (ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise CorruptCheckpointError(f"{checkpoint} is damaged: {error}") from None
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a damaged index may point to before the beginning
+            raise
+        raise CorruptCheckpointError(f"{checkpoint} is damaged: its index is wrong") from None
 
 
 def restore(checkpoint: Path, variables: Mapping[str, Any]) -> None:

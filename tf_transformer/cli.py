@@ -110,8 +110,9 @@ def _resolve(options: argparse.Namespace) -> config.Config:
     )
     preset = config.preset(options.preset or name)
     resolved = settings.override(preset, *layers)
-    if resolved.training.init_from is not None:
-        resolved = settings.override(preset, _sizes_of(resolved.training.init_from), *layers)
+    if (start := resolved.training.init_from) is not None:
+        goes_on = not options.overwrite and Path(options.run_dir, "config.json").exists()
+        resolved = settings.override(preset, _sizes_of(options.run_dir if goes_on else start), *layers)
     for key in ("input_vocab_size", "target_vocab_size"):
         if (size := getattr(resolved.model, key)) is not None:
             raise InputError(f"model.{key} comes from the tokenizer: set tokenizer.vocab_size. Received: {size}")
@@ -165,12 +166,13 @@ def _score(options: argparse.Namespace) -> None:
     import numpy as np
     import tensorflow as tf
 
-    from tf_transformer.translator import Translator, translate_lines
+    from tf_transformer.translator import Translator, sentences_fit, translate_lines
 
     translator = Translator.load(options.model)
 
     def score(pairs: list[tuple[str, str]]) -> list[np.ndarray]:
-        scored = translator.score(*(tf.constant(side, tf.string) for side in zip(*pairs, strict=True)))
+        with sentences_fit():
+            scored = translator.score(*(tf.constant(side, tf.string) for side in zip(*pairs, strict=True)))
         rows = zip(scored.token_log_probabilities.numpy(), scored.lengths.numpy(), strict=True)
         return [of_tokens[:length] for of_tokens, length in rows]
 

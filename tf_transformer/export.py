@@ -42,6 +42,7 @@ def export(run_dir: str | Path, output: str | Path, decoding: DecodingConfig | N
     if decoding is not None:
         description["config"] = description["config"] | {"decoding": dataclasses.asdict(decoding)}
     beside = output.parent / f".{output.name}.{os.getpid()}"
+    shutil.rmtree(beside, ignore_errors=True)  # of a killed process of the same number, as in a container
     try:
         save(Translator.load(run_dir, decoding), beside)
         (beside / DESCRIPTION).parent.mkdir()

@@ -65,6 +65,7 @@ class RunDirectory:
         """
         path = Path(path)
         beside = path.parent / f".{path.name}.{os.getpid()}"
+        shutil.rmtree(beside, ignore_errors=True)  # of a killed process of the same number, as in a container
         beside.mkdir(parents=True)
         try:
             for name, tokenizer in _tokenizer_files(*tokenizers).items():

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_transformer.config import DecodingConfig
-from tf_transformer.decoding import Hypotheses, Rules, Sentences, beam_search, greedy, sample
+from tf_transformer.decoding import Hypotheses, Rules, Sentences, beam_search, greedy, length_penalty, sample
 from tf_transformer.errors import InputError
 from tf_transformer.model import Transformer
 from tf_transformer.run_directory import load
@@ -103,9 +103,9 @@ class Translator(tf.Module):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)] * 2)
     def score(self, sources: tf.Tensor, targets: tf.Tensor) -> Scored:
         """Return how probable the model finds the targets [B] as translations of the sources [B]."""
-        labels = _with_end(self.target_tokenizer.tokenize(targets))
+        labels = self._checked(_with_end(self.target_tokenizer.tokenize(targets)))
         written = tf.concat([tf.fill([tf.shape(labels)[0], 1], START), labels[:, :-1]], axis=1)
-        logits = self.model((self.encode_source(sources), written), training=False)
+        logits = self.model((self._checked(self.encode_source(sources)), written), training=False)
         of_tokens = tf.gather(logits, labels, batch_dims=2) - tf.reduce_logsumexp(logits, axis=-1)
         of_tokens = tf.where(labels != PAD, of_tokens, 0.0)
         return Scored(tf.reduce_sum(of_tokens, axis=1), of_tokens, tf.math.count_nonzero(labels, 1, dtype=tf.int32))
@@ -131,17 +131,10 @@ class Translator(tf.Module):
         step = self.model.decode_step
         if settings.temperature:
             sentences = sentences._replace(uniform=_uniform(text, limits, settings.seed))
-            return sample(
-                step,
-                cache,
-                sentences,
-                rules,
-                temperature=settings.temperature,
-                top_k=settings.top_k,
-                top_p=settings.top_p,
-            )
+            cut = (settings.temperature, settings.top_k, settings.top_p)
+            return self._penalised(sample(step, cache, sentences, rules, *cut))
         if width == 1:
-            return greedy(step, cache, sentences, rules)
+            return self._penalised(greedy(step, cache, sentences, rules))
         return beam_search(
             step,
             cache,
@@ -153,6 +146,11 @@ class Translator(tf.Module):
             early_stopping=settings.early_stopping,
         )
 
+    def _penalised(self, found: Hypotheses) -> Hypotheses:
+        """Return hypotheses with the scores that beam search would give them."""
+        lengths = tf.math.count_nonzero(found.ids, axis=2, dtype=tf.int32)
+        return found._replace(scores=found.log_probabilities / length_penalty(lengths, self.decoding.length_penalty))
+
     def _limits(self, source_ids: tf.Tensor) -> tf.Tensor:
         """Return the most target tokens [B] of source ids [B, S]."""
         lengths = tf.math.count_nonzero(source_ids != PAD, axis=1, dtype=tf.int32) - 1
@@ -163,14 +161,14 @@ class Translator(tf.Module):
             limits = tf.minimum(limits, self.model.config["max_positions"])
         return limits
 
-    def _checked(self, source_ids: tf.Tensor) -> tf.Tensor:
-        """Return source ids [B, S], or fail where the model has not learned as many positions."""
+    def _checked(self, ids: tf.Tensor) -> tf.Tensor:
+        """Return ids [B, S], or fail where the model has not learned as many positions."""
         if self.model.config["positions"] != "learned":
-            return source_ids
+            return ids
         table = self.model.config["max_positions"]
         message = f"{TOO_LONG}: the model has learned {table} positions"
-        with tf.control_dependencies([tf.debugging.assert_less_equal(tf.shape(source_ids)[1], table, message)]):
-            return tf.identity(source_ids)
+        with tf.control_dependencies([tf.debugging.assert_less_equal(tf.shape(ids)[1], table, message)]):
+            return tf.identity(ids)
 
     def _width(self, n_best: int) -> int:
         """Return how many hypotheses a search has."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -119,3 +120,19 @@ def test_a_killed_worker_ends_the_other_and_all_go_on_together(launch, tmp_path,
     finish(launch("run", 2, *settings[:1], f"training.max_steps={reached + 5}"), tmp_path, "run")
     assert f"going on from {checkpoints.path_of(folder, reached)}" in (tmp_path / "run-0.log").read_text()
     assert checkpoints.state_of(checkpoints.all_of(folder)[-1])["step"] == reached + 5
+
+
+@pytest.mark.long
+def test_a_signal_to_one_machine_ends_all_after_the_same_step(launch, tmp_path):
+    settings = ("training.checkpoint_every=1000", "training.max_steps=5000")
+    processes = launch("run", 2, *settings)
+    folder = tmp_path / "run" / "checkpoints"
+    end = time.monotonic() + 120
+    while not checkpoints.all_of(folder):  # that of the first epoch
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    processes[1].send_signal(signal.SIGTERM)
+    assert [process.wait(timeout=60) for process in processes] == [143, 143]
+    stops = [re.search(r"stopped at step (\d+)", (tmp_path / f"run-{i}.log").read_text())[1] for i in (0, 1)]
+    assert stops[0] == stops[1]
+    assert checkpoints.state_of(checkpoints.all_of(folder)[-1])["step"] == int(stops[0])

@@ -105,7 +105,8 @@ def test_fine_tuning_from_the_command_line(corpus, small, two, tmp_path):
     assert tuned.config.data.weights == (2.0, 0.5)
     for one, other in zip(tuned.model().get_weights(), base.model().get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert main([*command, "--max-steps", "2"]) == 0  # goes on, and does not start from the base again
+    base.path.rename(tmp_path / "elsewhere")
+    assert main([*command, "--max-steps", "2"]) == 0  # goes on, and does not need the base any more
     assert checkpoints.state_of(checkpoints.all_of(tuned.checkpoints)[-1])["step"] == 2
 
 

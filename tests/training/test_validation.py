@@ -8,6 +8,7 @@ from tf_transformer.config import TrainingConfig
 from tf_transformer.data import read
 from tf_transformer.errors import InputError
 from tf_transformer.evaluation import score
+from tf_transformer.settings import override
 from tf_transformer.training.callbacks import EarlyStopping
 from tf_transformer.training.fit import train
 from tf_transformer.translator import Translator
@@ -28,6 +29,17 @@ def test_bleu_and_samples_are_those_of_the_saved_model(corpus, small, tmp_path, 
         shown = f"  source       {pairs.sources[i]}\n  translation  {translations[i]}\n"
         assert f"{shown}  reference    {pairs.targets[i]}\n" in printed
     assert printed.count("  reference    ") == 4  # two in each epoch
+
+
+def test_a_validation_sentence_that_is_too_long_is_not_translated(corpus, small, tmp_path, capsys):
+    """With learned positions it could not be."""
+    for file in corpus.iterdir():
+        text = file.read_text()
+        (tmp_path / file.name).write_text("a " * 40 + f"\n{text}" if file.name.startswith("val") else text)
+    config = override(small(tmp_path, max_steps=1, samples=1), {"model": {"positions": "learned", "max_positions": 16}})
+    run = train(config, tmp_path / "run")
+    assert f"source       {read(config.data, 'val').sources[1]}\n" in capsys.readouterr().out
+    assert len(checkpoints.all_of(run.checkpoints)) == 1
 
 
 def test_the_best_checkpoint_is_that_of_the_best_bleu(tmp_path):

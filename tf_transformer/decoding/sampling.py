@@ -13,7 +13,6 @@ def sample(
     cache: Any,
     sentences: Sentences,
     rules: Rules,
-    *,
     temperature: float = 1.0,
     top_k: int = 0,
     top_p: float = 1.0,

@@ -13,15 +13,15 @@ import tensorflow as tf
 
 from tf_transformer import checkpoints
 from tf_transformer.config import Config, DecodingConfig
-from tf_transformer.data import Batches
+from tf_transformer.data import Batches, Pairs
 from tf_transformer.errors import InputError
 from tf_transformer.run_directory import RunDirectory, build_model
 from tf_transformer.settings import override
 from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import make_optimizer
-from tf_transformer.training.resume import Place, refuse_differences, restore, variables_of
-from tf_transformer.training.strategy import is_chief, make_strategy, naming_lost_machines
+from tf_transformer.training.resume import Place, check_same_place, refuse_differences, restore, variables_of
+from tf_transformer.training.strategy import Machines, is_chief, make_strategy, naming_lost_machines
 from tf_transformer.training.texts import Texts, encode_texts, make_tokenizers, read_texts, with_absolute_paths
 from tf_transformer.training.trainer import Trainer, vary_dropout
 from tf_transformer.translator import Translator
@@ -80,10 +80,12 @@ def train(
             start.restore(trainer.trained)
     variables = variables_of(trainer.trained, trainer.optimizer)
     place = restore(resumed, variables, strategy) if resumed else Place()
+    machines = Machines(strategy)
+    check_same_place(place, machines)
     vary_dropout(trainer.trained, strategy)
     if resumed and (finished := _finished(resumed, config, place)):
         log.info("%s is trained: %s", path, finished)
-        return resumed
+        return resumed.replace_config(config) if is_chief(strategy) else resumed
 
     run = None
     if is_chief(strategy):
@@ -92,14 +94,16 @@ def train(
     _announce(trainer, batches, strategy.num_replicas_in_sync)
     greedy = DecodingConfig(beam_size=1, max_extra_length=config.decoding.max_extra_length)
     translator = Translator(trainer.trained, *tokenizers, greedy)
-    callbacks = _callbacks(config, run, batches, variables, translator, texts, place, path)
+    held_out = zip(*texts.validation, validation.pairs.keep, strict=True)
+    kept = [(source, target) for source, target, is_kept in held_out if is_kept]
+    pairs = Pairs([source for source, _ in kept], [target for _, target in kept])
+    callbacks = _callbacks(config, run, batches, variables, translator, pairs, place, path, machines)
     with callbacks[-1].catching(), naming_lost_machines(strategy):
         trainer.fit(
             batches.dataset(),
             validation_data=validation.dataset().apply(tf.data.experimental.assert_cardinality(validation.whole)),
             initial_epoch=place.epoch,
-            # A bound: EpochOrder stops at max_steps, and an epoch has at least one step.
-            epochs=place.epoch + config.training.max_steps - place.step,
+            epochs=2**31,  # EpochOrder stops at max_steps
             callbacks=callbacks,
             shuffle=False,
             verbose=0,
@@ -124,9 +128,10 @@ def _callbacks(
     batches: Batches,
     variables: dict[str, Any],
     translator: Translator,
-    texts: Texts,
+    held_out: Pairs,
     place: Place,
     path: Path,
+    machines: Machines,
 ) -> list[Any]:
     """Return the callbacks in their order; a process without a `run` writes nothing. The last one catches signals."""
     settings = config.training
@@ -138,7 +143,7 @@ def _callbacks(
         on.EpochOrder(batches, settings.max_steps, skip=place.batch),
         on.StopOnNaN(),
         on.Throughput(batches),
-        on.TranslateValidation(translator, texts.validation, samples, *bleu),
+        on.TranslateValidation(translator, held_out, samples, *bleu, machines.mean),
     ]
     if run:
         keep = (settings.checkpoint_every, settings.keep_last, settings.keep_best, settings.best_by)
@@ -150,7 +155,7 @@ def _callbacks(
     if settings.early_stopping:
         past = on.validations(path / "history.csv", settings.best_by, place.step)
         callbacks.append(on.EarlyStopping(settings.best_by, settings.early_stopping, past))
-    return [*callbacks, on.SaveOnSignal(saver)]
+    return [*callbacks, on.SaveOnSignal(saver, machines.sum)]
 
 
 def _announce(trainer: Trainer, batches: Batches, replicas: int) -> None:

@@ -11,7 +11,7 @@ from tf_transformer import checkpoints
 from tf_transformer.config import Config
 from tf_transformer.errors import InputError
 from tf_transformer.run_directory import RunDirectory, weights
-from tf_transformer.training.strategy import is_chief
+from tf_transformer.training.strategy import Machines, is_chief
 from tf_transformer.training.trainer import dropout_seeds
 
 MAY_CHANGE = {
@@ -88,3 +88,12 @@ def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribut
         log.info("going on from %s", checkpoint)
         return Place(state["step"], state["epoch"], state["batch"])
     return Place()
+
+
+def check_same_place(place: Place, machines: Machines) -> None:
+    """Raise InputError where the machines of a cluster did not find the same checkpoint."""
+    if machines.sum(*place) != [number * machines.count for number in place]:
+        raise InputError(
+            f"the machines do not see the same checkpoints (this one is at step {place.step}): --run-dir must be on a "
+            "file system that all of them share; start all of them again"
+        )

@@ -62,6 +62,38 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
     return not known or (strategy.cluster_resolver.task_type, strategy.cluster_resolver.task_id) == known[0]
 
 
+class Machines:
+    """The machines of a cluster, or the one where there is no cluster.
+
+    Args:
+        strategy: theirs.
+    """
+
+    def __init__(self, strategy: tf.distribute.Strategy):
+        self.strategy = strategy
+        self.count = max(1, len(workers(strategy)))
+        self._total = tf.function(self._total_of, input_signature=[tf.TensorSpec([None], tf.float64)])
+
+    def sum(self, *numbers: float) -> list[float]:
+        """Return the sums over the machines; each of them must call this, after the same step."""
+        if self.count == 1:
+            return list(numbers)
+        replicas = self.strategy.num_replicas_in_sync // self.count
+        total = self._total(tf.constant(numbers, tf.float64) / replicas)
+        return self.strategy.experimental_local_results(total)[0].numpy().tolist()
+
+    def mean(self, number: float) -> float:
+        """Return the mean over the machines."""
+        return self.sum(number)[0] / self.count
+
+    def _total_of(self, shares: tf.Tensor) -> tf.Tensor:
+        def total() -> tf.Tensor:
+            # The identity has a device, which TensorFlow sums on; what comes from outside has none.
+            return tf.distribute.get_replica_context().all_reduce("SUM", tf.identity(shares))
+
+        return self.strategy.run(total)
+
+
 @contextlib.contextmanager
 def naming_lost_machines(strategy: tf.distribute.Strategy) -> Iterator[None]:
     """Raise InputError where TensorFlow fails because another machine of the cluster has gone."""

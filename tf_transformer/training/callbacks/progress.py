@@ -93,7 +93,12 @@ class History(keras.callbacks.Callback):
         row = {
             "epoch": self.epoch,
             "step": updates(self.model),
-            **{name: f"{value:.6g}" for name, value in logs.items() if name in self.COLUMNS},
+            # What a resume decides by is written in full.
+            **{
+                name: repr(float(value)) if name.startswith("val_") else f"{value:.6g}"
+                for name, value in logs.items()
+                if name in self.COLUMNS
+            },
             "seconds": f"{time.perf_counter() - self.start:.2f}",
         }
         csv.DictWriter(self.file, self.COLUMNS).writerow(row)

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,6 +15,8 @@ import numpy as np
 from tf_transformer import checkpoints
 from tf_transformer.data import Batches
 from tf_transformer.training.callbacks.order import diverged, updates
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 log = logging.getLogger(__name__)
 
@@ -88,19 +90,21 @@ class SaveOnSignal(keras.callbacks.Callback):
     """Saves and leaves when the process is asked to end: by Ctrl-C or by SIGTERM.
 
     Within `catching()` the signal waits for the step that is under way; where it comes during validation, for the end
-    of the epoch. A second one ends the process at once.
+    of the epoch. A second one ends the process at once. Of several machines all leave after the same step.
 
     Args:
-        saver: saves; it comes before this in the list of callbacks.
+        saver: saves; it comes before this in the list of callbacks. None on a machine that does not write.
+        total: gives the sums of its arguments over all machines; there is one by default.
 
     Raises:
         KeyboardInterrupt: after Ctrl-C.
         SystemExit: with code 143, after SIGTERM.
     """
 
-    def __init__(self, saver: SaveCheckpoints | None):
+    def __init__(self, saver: SaveCheckpoints | None, total: Callable[..., list[float]] = lambda *numbers: [*numbers]):
         super().__init__()
         self.saver = saver
+        self.total = total
         self.received: int | None = None
 
     @contextlib.contextmanager
@@ -109,7 +113,7 @@ class SaveOnSignal(keras.callbacks.Callback):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self._receive) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self._receive) for number in SIGNALS}
         try:
             yield
         finally:
@@ -123,15 +127,23 @@ class SaveOnSignal(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Save and leave; the last batch of an epoch is left to `on_epoch_end`, which knows the validation."""
-        if self.received is not None and not self.model.stop_training:
+        if not self.model.stop_training and self._must_leave():
             if self.saver is not None and self.saver.saved_step != updates(self.model):
                 self.saver.save()
             self._leave()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Leave; the epoch is saved."""
-        if self.received is not None:
+        if self._must_leave():
             self._leave()
+
+    def _must_leave(self) -> bool:
+        """Return whether any machine has received a signal, which is then as if this one had."""
+        totals = self.total(*(float(self.received == number) for number in SIGNALS))
+        for number, total in zip(SIGNALS, totals, strict=True):
+            if total:
+                self.received = number
+        return self.received is not None
 
     def _leave(self) -> None:
         log.info("stopped at step %d; the same command goes on", updates(self.model))

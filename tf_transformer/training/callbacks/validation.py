@@ -1,7 +1,7 @@
 """What the validation of an epoch is made of, besides the loss."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -55,6 +55,7 @@ class TranslateValidation(keras.callbacks.Callback):
         bleu_every: epochs between BLEU scores; 0 has none.
         bleu_sentences: the first so many sentences are scored.
         tokenize: sacreBLEU's tokenizer.
+        mean: gives the mean of its argument over all machines, so that they agree; there is one by default.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class TranslateValidation(keras.callbacks.Callback):
         bleu_every: int = 0,
         bleu_sentences: int = 500,
         tokenize: str = "13a",
+        mean: Callable[[float], float] = float,
     ):
         super().__init__()
         self.translator = translator
@@ -73,6 +75,7 @@ class TranslateValidation(keras.callbacks.Callback):
         self.bleu_every = bleu_every
         self.bleu_sentences = bleu_sentences
         self.metric = bleu_metric(tokenize)
+        self.mean = mean
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Translate, add `val_bleu` to the logs, and print."""
@@ -85,7 +88,7 @@ class TranslateValidation(keras.callbacks.Callback):
             translations = list(translate_lines(self.translator.translate_strings, sources))
         if is_scored:
             scored = slice(self.bleu_sentences)
-            logs["val_bleu"] = self.metric.corpus_score(translations[scored], [references[scored]]).score
+            logs["val_bleu"] = self.mean(self.metric.corpus_score(translations[scored], [references[scored]]).score)
             print(f"validation BLEU {logs['val_bleu']:.2f} on {len(translations[scored])} sentences", flush=True)
         for triple in list(zip(sources, translations, references, strict=True))[: self.samples]:
             print("  source       {}\n  translation  {}\n  reference    {}".format(*triple), flush=True)
