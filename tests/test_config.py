@@ -82,6 +82,12 @@ def test_none_where_it_is_allowed() -> None:
     assert override(named, {"data": {"source": None}}).data.source is None
 
 
+def test_none_is_a_word_where_only_words_are_allowed() -> None:
+    words = override(BASE, {"model": {"share_embeddings": "all"}}, parse_setting("model.share_embeddings=none"))
+    assert words.model.share_embeddings == "none"
+    assert override(BASE, parse_setting("training.bleu_tokenize=none")).training.bleu_tokenize == "none"
+
+
 @pytest.mark.parametrize(
     ("values", "parts"),
     [
@@ -145,7 +151,7 @@ def test_wrong_values(values: dict[str, Any], parts: list[str]) -> None:
         ("data.corpus=a=b", {"data": {"corpus": "a=b"}}),
         ('data.source="none"', {"data": {"source": "none"}}),
         ("data.source=none", {"data": {"source": None}}),
-        ("model.share_embeddings=none", {"model": {"share_embeddings": "none"}}),
+        ("model.share_embeddings=none", {"model": {"share_embeddings": None}}),
         ("data.source=", {"data": {"source": ""}}),
         ("model.a.b=1", {"model": {"a.b": 1}}),
     ],

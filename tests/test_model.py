@@ -67,14 +67,21 @@ def test_no_position_sees_a_later_one(option):
 
 @each_option
 def test_decoding_step_by_step_equals_the_whole(option):
+    """With a cache that grows and with one of a fixed size; the weights on the source as well as the logits."""
     model = build(**option)
     source, target = ids(B, S), ids(B, T)
     source[0, 3:] = 0
-    whole = model((source, target))
-    memory, cache = model.encode(source), model.empty_cache(B)
-    for t in range(T):
-        logits, cache = model.decode_step(target[:, t], t, cache, memory)
-        np.testing.assert_allclose(logits, whole[:, t], atol=1e-5)
+    whole, whole_weights = model((source, target)), model.attention((source, target))
+    for weights in whole_weights:
+        np.testing.assert_allclose(np.sum(weights, axis=-1), 1, atol=1e-5)
+        assert not np.any(weights[0, :, :, 3:])
+    for length in (None, T, T + 2):
+        memory, cache = model.encode(source), model.empty_cache(B, length)
+        for t in range(T):
+            logits, all_weights, cache = model.decode_step(target[:, t], t, cache, memory)
+            np.testing.assert_allclose(logits, whole[:, t], atol=1e-5)
+            for weights, expected in zip(all_weights, whole_weights, strict=True):
+                np.testing.assert_allclose(weights[:, :, 0], expected[:, :, t], atol=1e-5)
 
 
 def test_every_position_reads_the_whole_source():
@@ -182,10 +189,11 @@ def test_another_backend_gives_the_same_logits(tmp_path):
         model.build((saved["source"].shape, saved["target"].shape))
         model.load_weights({str(tmp_path / "model.weights.h5")!r})
         np.testing.assert_allclose(model((saved["source"], saved["target"])), saved["logits"], atol=1e-5)
-        memory, cache = model.encode(saved["source"]), model.empty_cache({B})
-        for t in range({T}):
-            logits, cache = model.decode_step(saved["target"][:, t], t, cache, memory)
-            np.testing.assert_allclose(logits, saved["logits"][:, t], atol=1e-5)
+        for length in (None, {T}):
+            memory, cache = model.encode(saved["source"]), model.empty_cache({B}, length)
+            for t in range({T}):
+                logits, _, cache = model.decode_step(saved["target"][:, t], t, cache, memory)
+                np.testing.assert_allclose(logits, saved["logits"][:, t], atol=1e-5)
     """
     in_fresh_process(code, KERAS_BACKEND="jax")
 

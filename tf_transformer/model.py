@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from tf_transformer.layers.attention import KeyValue
+from tf_transformer.layers.cache import Cache
 from tf_transformer.layers.decoder import Decoder, Memory
 from tf_transformer.layers.encoder import Encoder
 from tf_transformer.layers.linear import Linear
@@ -125,11 +125,14 @@ class Transformer(keras.Model):
         mask = padding_mask(source_ids)
         return self.decoder.memorize(self.encoder(source_ids, mask=mask, training=False), mask)
 
-    def empty_cache(self, batch: Any) -> tuple[KeyValue, ...]:
-        """Return what `decode_step` keeps before the first of its steps, for `batch` hypotheses."""
-        return self.decoder.empty_cache(batch)
+    def empty_cache(self, batch: Any, length: Any = None) -> tuple[Cache, ...]:
+        """Return what `decode_step` keeps before the first of its steps, for `batch` hypotheses.
 
-    def decode_step(self, ids: Any, position: Any, cache: tuple[KeyValue, ...], memory: Memory) -> tuple[Any, Any]:
+        It grows with every step, or has room for `length` of them: all shapes stay as they are then, as XLA needs it.
+        """
+        return self.decoder.empty_cache(batch, length)
+
+    def decode_step(self, ids: Any, position: Any, cache: tuple[Cache, ...], memory: Memory) -> tuple[Any, Any, Any]:
         """Decode one position without dropout, of K hypotheses for each of B sources, one source after the other.
 
         Args:
@@ -139,10 +142,22 @@ class Transformer(keras.Model):
             memory: of `encode`.
 
         Returns:
-            The logits [B * K, V] of the next token, float32, and the cache for the next step.
+            The logits [B * K, V] of the next token, float32; for every layer the weights of the attention to the
+            source, [B, H, K, S]; the cache for the next step.
         """
-        x, _, cache = self.decoder.step(ids, position, cache, memory)
-        return self._logits(x), cache
+        x, weights, cache = self.decoder.step(ids, position, cache, memory)
+        return self._logits(x), weights, cache
+
+    def attention(self, inputs: tuple[Any, Any]) -> tuple[Any, ...]:
+        """Return for every layer the weights [B, H, T, S] of the attention to the source, without dropout.
+
+        Row t of `(source_ids [B, S], target_ids [B, T])` is what was attended to in finding the token after
+        `target_ids[:, t]`.
+        """
+        source_ids, target_ids = inputs
+        source_mask = padding_mask(source_ids)
+        context = self.encoder(source_ids, mask=source_mask, training=False)
+        return self.decoder.attention(target_ids, context, padding_mask(target_ids), source_mask)
 
     def _logits(self, x: Any) -> Any:
         logits = self.decoder.embedding.tokens.logits if self.output_projection is None else self.output_projection

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tf_transformer.config import CHOICES, Config
+from tf_transformer.config import Config
 from tf_transformer.errors import InputError, unknown
 
 TYPE_NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true or false", types.NoneType: "none"}
@@ -51,6 +51,8 @@ def _typed(key: str, value: Any, hint: Any) -> Any:
             raise InputError(f"{key} must be a list, such as [1, 2]. Received: {value!r}")
         return tuple(_typed(key, item, typing.get_args(hint)[0]) for item in value)
     kinds = typing.get_args(hint) or (hint,)
+    if value is None and kinds == (str,):
+        return "none"  # the word, as in model.share_embeddings=none: there is no other none here
     if type(value) in kinds:
         return value
     if type(value) is int and float in kinds:
@@ -76,7 +78,7 @@ def parse_setting(text: str) -> dict[str, Any]:
         raise InputError(f"a setting is written SECTION.KEY=VALUE, such as model.dropout_rate=0.3. Received: {text!r}")
     value = value.strip()
     try:
-        parsed = None if value == "none" and key not in CHOICES else tomllib.loads(f"value = {value}")["value"]
+        parsed = None if value == "none" else tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         parsed = value
     return {section: {key: parsed}}

@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 
 from tf_transformer import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
-from tf_transformer.layers.attention import KeyValue
 
 B, T, S, H, HEAD = 2, 3, 5, 7, 4
 D = H * HEAD
@@ -102,17 +101,18 @@ def test_fused_projections_keep_the_fans_of_their_parts(context_depth):
     assert np.abs(parts[0] - parts[1]).max() > 0.1 * limit  # drawn apart
 
 
-def test_steps_with_a_cache_equal_the_whole():
+@pytest.mark.parametrize("length", [None, T + 4])
+def test_steps_with_a_cache_equal_the_whole(length):
     x = normal(B, T, D)
     layer = MultiHeadAttention(d_model=D, num_heads=H)
     whole, whole_weights = layer(x, mask=causal_mask(T))
-    cache = layer.empty_cache(B)
+    cache = layer.empty_cache(B, length)
     for t in range(T):
-        output, weights, cache = layer.step(x[:, t : t + 1], cache)
+        output, weights, cache = layer.step(x[:, t : t + 1], t, cache)
         np.testing.assert_allclose(output[:, 0], whole[:, t], atol=1e-5)
-        np.testing.assert_allclose(weights[:, :, 0], whole_weights[:, :, t, : t + 1], atol=1e-5)
-    assert isinstance(cache, KeyValue)
-    assert cache.key.shape == (B, H, T, HEAD)
+        np.testing.assert_allclose(weights[:, :, 0, : t + 1], whole_weights[:, :, t, : t + 1], atol=1e-5)
+        assert not np.any(weights[:, :, 0, t + 1 :])
+        assert cache.key.shape == (B, H, length or t + 1, HEAD)
 
 
 def test_attention_dropout_acts_in_training_only():

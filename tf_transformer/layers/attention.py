@@ -1,22 +1,14 @@
 """Attention (paper 3.2)."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 from keras import ops
 
+from tf_transformer.layers.cache import Cache, FixedKeyValue, KeyValue
 from tf_transformer.layers.explicit_mask import ExplicitMaskLayer
 from tf_transformer.layers.linear import Linear
-
-
-class KeyValue(NamedTuple):
-    """Projected keys and values: what attention reads, and what a cache keeps."""
-
-    key: Any
-    """[B, H, S, D/H]"""
-    value: Any
-    """[B, H, S, D/H]"""
 
 
 def scaled_dot_product_attention(query: Any, key: Any, value: Any, mask: Any = None, dropout: Any = None) -> Any:
@@ -120,24 +112,26 @@ class MultiHeadAttention(ExplicitMaskLayer):
         (projected,) = self._split_heads(self.query(query), 1)
         return self._attend(projected, context, mask, training)
 
-    def step(self, x: Any, cache: KeyValue) -> tuple[Any, Any, KeyValue]:
+    def step(self, x: Any, position: Any, cache: Cache) -> tuple[Any, Any, Cache]:
         """Self-attention of one new position to itself and to the cached ones before it.
 
         Args:
             x: the new position, [B, 1, D].
-            cache: the S positions before it; S = 0 at first (see `empty_cache`).
+            position: 0 or more, scalar.
+            cache: the positions before it (see `empty_cache`).
 
         Returns:
-            The output [B, 1, D], the weights [B, H, 1, S + 1] and the cache with the new position, S + 1 long.
+            The output [B, 1, D], the weights [B, H, 1, S] and the cache with the new position; S is its length.
         """
         query, key, value = self._split_heads(self.query_key_value(x), 3)
-        cache = KeyValue(ops.concatenate([cache.key, key], axis=2), ops.concatenate([cache.value, value], axis=2))
-        return *self._attend(query, cache), cache
+        cache, mask = cache.add(KeyValue(key, value), position)
+        return *self._attend(query, cache, mask), cache
 
-    def empty_cache(self, batch: Any) -> KeyValue:
-        """Return a cache of no positions for `batch` rows."""
-        empty = ops.zeros((batch, self.num_heads, 0, self.d_model // self.num_heads), dtype=self.compute_dtype)
-        return KeyValue(empty, empty)
+    def empty_cache(self, batch: Any, length: Any = None) -> Cache:
+        """Return a cache of no positions for `batch` rows: one that grows, or one with room for `length` positions."""
+        shape = (batch, self.num_heads, 0 if length is None else length, self.d_model // self.num_heads)
+        empty = ops.zeros(shape, dtype=self.compute_dtype)
+        return KeyValue(empty, empty) if length is None else FixedKeyValue(empty, empty)
 
     def _split_heads(self, x: Any, parts: int) -> Any:
         """[B, T, parts * D] -> `parts` tensors [B, H, T, D/H]."""
@@ -145,7 +139,7 @@ class MultiHeadAttention(ExplicitMaskLayer):
         x = ops.reshape(x, (batch, length, parts, self.num_heads, self.d_model // self.num_heads))
         return ops.unstack(ops.transpose(x, (2, 0, 3, 1, 4)), axis=0)
 
-    def _attend(self, query: Any, context: KeyValue, mask: Any = None, training: bool | None = None) -> Any:
+    def _attend(self, query: Any, context: Cache, mask: Any = None, training: bool | None = None) -> Any:
         if mask is not None:
             if len(mask.shape) != 3:
                 raise ValueError(

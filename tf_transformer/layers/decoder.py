@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import keras
 
-from tf_transformer.layers.attention import KeyValue, MultiHeadAttention
+from tf_transformer.layers.attention import MultiHeadAttention
+from tf_transformer.layers.cache import Cache, KeyValue
 from tf_transformer.layers.encoder import FeedForward
 from tf_transformer.layers.explicit_mask import ExplicitMaskLayer
 from tf_transformer.layers.masks import causal_mask
@@ -91,21 +92,29 @@ class DecoderLayer(ExplicitMaskLayer):
             context_mask: boolean, True = attend, broadcasting to [B, T, S].
             training: whether to drop.
         """
+        return self.call_with_weights(x, context, mask, context_mask, training)[0]
+
+    def call_with_weights(
+        self, x: Any, context: Any, mask: Any = None, context_mask: Any = None, training: bool | None = None
+    ) -> tuple[Any, Any]:
+        """Decode as `call` does, of a layer that is built; besides the output, the weights on the source [B, H, T, S]."""
         causal = causal_mask(x.shape[1] or keras.ops.shape(x)[1])
         mask = causal if mask is None else keras.ops.logical_and(mask, causal)
         y, _ = self.self_attention(self.self_residual.enter(x), mask=mask, training=training)
         x = self.self_residual.leave(x, y, training)
-        y, _ = self.cross_attention(self.cross_residual.enter(x), context, mask=context_mask, training=training)
+        y, weights = self.cross_attention(self.cross_residual.enter(x), context, mask=context_mask, training=training)
         x = self.cross_residual.leave(x, y, training)
-        return self.feed_forward(x, training=training)
+        return self.feed_forward(x, training=training), weights
 
-    def step(self, x: Any, cache: KeyValue, context: KeyValue, context_mask: Any) -> tuple[Any, Any, KeyValue]:
+    def step(
+        self, x: Any, position: Any, cache: Cache, context: KeyValue, context_mask: Any
+    ) -> tuple[Any, Any, Cache]:
         """Decode one new position x [B * K, 1, D] after those in the cache, of K hypotheses for each of B sources.
 
         Returns:
             The output [B * K, 1, D], its weights on the source [B, H, K, S] and the cache with the new position.
         """
-        y, _, cache = self.self_attention.step(self.self_residual.enter(x), cache)
+        y, _, cache = self.self_attention.step(self.self_residual.enter(x), position, cache)
         x = self.self_residual.leave(x, y)
         # The hypotheses of a source attend to it as the positions of one target would: it is there once.
         query = self.cross_residual.enter(x)
@@ -202,15 +211,23 @@ class Decoder(ExplicitMaskLayer):
             x = layer(x, context, mask=mask, context_mask=context_mask, training=training)
         return x if self.final_norm is None else self.final_norm(x)
 
+    def attention(self, ids: Any, context: Any, mask: Any = None, context_mask: Any = None) -> tuple[Any, ...]:
+        """Return for every layer the weights [B, H, T, S] that `call` gives the source, without dropout."""
+        x, all_weights = self.embedding(ids, training=False), []
+        for layer in self.stack:
+            x, weights = layer.call_with_weights(x, context, mask, context_mask, training=False)
+            all_weights.append(weights)
+        return tuple(all_weights)
+
     def memorize(self, context: Any, context_mask: Any) -> Memory:
         """Project the encoded source [B, S, D] for every layer, once for all steps."""
         return Memory(tuple(layer.cross_attention.project_context(context) for layer in self.stack), context_mask)
 
-    def empty_cache(self, batch: Any) -> tuple[KeyValue, ...]:
-        """Return the caches of all layers before the first position of `batch` rows."""
-        return tuple(layer.self_attention.empty_cache(batch) for layer in self.stack)
+    def empty_cache(self, batch: Any, length: Any = None) -> tuple[Cache, ...]:
+        """Return the caches of all layers before the first position of `batch` rows; see `MultiHeadAttention`."""
+        return tuple(layer.self_attention.empty_cache(batch, length) for layer in self.stack)
 
-    def step(self, ids: Any, position: Any, cache: tuple[KeyValue, ...], memory: Memory) -> tuple[Any, Any, Any]:
+    def step(self, ids: Any, position: Any, cache: tuple[Cache, ...], memory: Memory) -> tuple[Any, Any, Any]:
         """Decode the ids [B * K] at `position`, after those in the cache, of K hypotheses for each of B sources.
 
         Returns:
@@ -219,7 +236,7 @@ class Decoder(ExplicitMaskLayer):
         x = self.embedding(keras.ops.expand_dims(ids, 1), start=position)
         all_weights, new_cache = [], []
         for layer, kept, context in zip(self.stack, cache, memory.layers, strict=True):
-            x, weights, kept = layer.step(x, kept, context, memory.mask)
+            x, weights, kept = layer.step(x, position, kept, context, memory.mask)
             all_weights.append(weights)
             new_cache.append(kept)
         x = x if self.final_norm is None else self.final_norm(x)
