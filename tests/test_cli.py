@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from tf_transformer import __version__, cli
+from tf_transformer import __version__
 from tf_transformer.cli import main
+from tf_transformer.commands import translation
 from tf_transformer.config import PRESETS, Config
 from tf_transformer.data.copy_task import SIZES
 from tf_transformer.settings import override
@@ -174,8 +176,8 @@ def test_train_touches_no_folder_that_is_not_its_own(
         (["translate", "--model", "list.txt"], ["list.txt", "no such folder"]),
         (["translate", "--model", "good"], ["good is not a run directory"]),
         (["translate", "--model", "foreign"], ["foreign is not a SavedModel of ours"]),
-        (["translate", "--model", "good", "--batch-size", "0"], ["--batch-size", "at least 1", "'0'"]),
-        (["translate", "--model", "good", "--batch-size", "two"], ["--batch-size", "'two'"]),
+        (["translate", "--model", "good", "--batch-tokens", "0"], ["--batch-tokens", "at least 1", "'0'"]),
+        (["translate", "--model", "good", "--batch-tokens", "two"], ["--batch-tokens", "'two'"]),
         (["translate"], ["--model"]),
         (["evaluate", "--model", "nowhere"], ["nowhere", "no such folder"]),
         (["evaluate", "--model", "other"], ["other is not a run directory"]),
@@ -210,7 +212,7 @@ def test_what_the_system_refuses_is_one_line(fails: Callable[..., str], monkeypa
 
 
 def test_a_place_without_permission(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli.os, "access", lambda *_: False)  # who runs this test may be allowed everything
+    monkeypatch.setattr(os, "access", lambda *_: False)  # who runs this test may be allowed everything
     assert "no permission to write in" in fails("train", "--data", "copy", "--run-dir", "run")
 
 
@@ -275,9 +277,11 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     description = {"config": override(Config(), {"data": {"corpus": "copy"}}).as_dict()}
     model = SimpleNamespace(
-        translate_strings=shout, n_best_strings=lambda sentences, n: [[(text, 0.0)] for text in shout(sentences)]
+        translate_strings=shout,
+        n_best_strings=lambda sentences, n: [[(text, 0.0)] for text in shout(sentences)],
+        count_tokens=lambda sentences: [1] * len(sentences),
     )
-    monkeypatch.setattr(cli, "_open_model", lambda options: (model, description))
+    monkeypatch.setattr(translation, "open_model", lambda options: (model, description))
     return sizes
 
 
@@ -307,7 +311,7 @@ def test_translate_keeps_order_and_number_of_lines(
     raw: bytes,
     expected: bytes,
 ) -> None:
-    assert translate(monkeypatch, raw, "--batch-size", "7") == 0
+    assert translate(monkeypatch, raw, "--batch-tokens", "7") == 0
     out, err = capsysbinary.readouterr()
     letters = bytes.maketrans(b"abcdefghij", b"ABCDEFGHIJ")
     assert (out, err) == (expected.translate(letters), b"")
@@ -322,7 +326,7 @@ def test_translate_names_the_line_that_is_not_utf8(
 
 
 def test_evaluate(shouting: list[int], work: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    command = ["evaluate", "--model", "any", "--output", "new/folder/out.txt", "--batch-size", "500"]
+    command = ["evaluate", "--model", "any", "--output", "new/folder/out.txt", "--batch-tokens", "500"]
     assert main([*command, "--json", "--tokenize", "none"]) == 0
     scores = json.loads(capfd.readouterr().out)
     assert scores["bleu"] < 1 and scores["sentences"] == SIZES["test"] and "tok:none" in scores["signature"]

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -28,11 +29,78 @@ def test_the_signature(copy_run, copy_export):
     _, arguments = function.structured_input_signature
     assert arguments == {"text": tf.TensorSpec([None], tf.string, name="text")}
     outputs = function(text=tf.constant(SENTENCES))
-    assert outputs.keys() == {"translation", "score"}
+    assert outputs.keys() == {"translation", "score", "is_truncated"}
     assert outputs["translation"].dtype == tf.string
     assert outputs["score"].dtype == tf.float32
-    _, expected = Translator.load(copy_run).translate(tf.constant(SENTENCES))
-    assert outputs["score"].numpy() == pytest.approx(expected.numpy(), abs=1e-4)
+    expected = Translator.load(copy_run).translate(tf.constant(SENTENCES))
+    assert outputs["score"].numpy() == pytest.approx(expected.scores.numpy(), abs=1e-4)
+    assert not outputs["is_truncated"].numpy().any()
+
+
+def test_the_other_signatures(copy_run, copy_export):
+    signatures = tf.saved_model.load(str(copy_export)).signatures
+    translator, text = Translator.load(copy_run), tf.constant(SENTENCES)
+    aligned = signatures["translate_with_attention"](text=text)
+    expected = translator.translate_with_attention(text)
+    assert aligned["translation"].numpy().tolist() == expected.texts.numpy().tolist()
+    assert aligned["target_tokens"].numpy().tolist() == expected.target_tokens.numpy().tolist()
+    assert aligned["source_tokens"].numpy().tolist() == expected.source_tokens.numpy().tolist()
+    np.testing.assert_allclose(aligned["attention"], expected.attention, atol=1e-4)
+    scored = signatures["score"](source=text, target=text)
+    wanted = translator.score(text, text)
+    np.testing.assert_allclose(scored["log_probability"], wanted.log_probabilities, atol=1e-3)
+    np.testing.assert_allclose(scored["token_log_probabilities"], wanted.token_log_probabilities, atol=1e-3)
+    assert scored["tokens"].numpy().tolist() == wanted.lengths.numpy().tolist()
+    counted = signatures["count_tokens"](text=text)["tokens"].numpy().tolist()
+    assert counted == translator.count_tokens(SENTENCES)
+    exported = ExportedTranslator(copy_export)
+    assert exported.count_tokens(SENTENCES) == counted
+    pairs = [(sentence, sentence) for sentence in SENTENCES]
+    for one, other in zip(exported.score_strings(pairs), translator.score_strings(pairs), strict=True):
+        assert one == pytest.approx(other, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["serving_default", "translate_n_best", "translate_with_attention"])
+def test_odd_input_changes_no_other_translation(copy_export, name):
+    """Any bytes: each is translated, or cut and said to be; an empty batch gives an empty one."""
+    function = tf.saved_model.load(str(copy_export)).signatures[name]
+    odd = [b"", b"  \t ", b"a", b"x" * 10_000, b"a " * 10_000, "\u20ac\U0001f469\u200d\U0001f467".encode()]
+    odd += [
+        "\u05e9\u05dc\u05d5\u05dd".encode(),
+        b"\x01\x02\x7f",
+        b"\xff\xfe\x80",
+        b"a\x00b",
+        b"\n\r\n",
+        b"<s> </s> <pad>",
+    ]
+    (text,) = {"translation", "translations"} & function.structured_outputs.keys()
+    expected = function(text=tf.constant(SENTENCES[:3]))[text].numpy()
+    for item in odd:
+        outputs = function(text=tf.constant([SENTENCES[0].encode(), item, *(s.encode() for s in SENTENCES[1:3])]))
+        assert outputs[text].numpy()[[0, 2, 3]].tolist() == expected.tolist()
+        assert outputs["is_truncated"].numpy().tolist() == [False, len(item) >= 10_000, False, False]
+    assert function(text=tf.constant([], tf.string))[text].shape[0] == 0
+
+
+def test_odd_pairs_change_no_other_score(copy_export):
+    function = tf.saved_model.load(str(copy_export)).signatures["score"]
+    alone = function(source=SENTENCES[:1], target=SENTENCES[:1])["log_probability"].numpy()
+    for source, target in (
+        (b"", b"a"),
+        (b"a", b""),
+        (b"\xff", b"\xfe"),
+        (b"a " * 10_000, b"a"),
+        (b"a", b"a " * 10_000),
+    ):
+        outputs = function(source=tf.constant([SENTENCES[0], source]), target=tf.constant([SENTENCES[0], target]))
+        assert outputs["log_probability"].numpy()[:1] == pytest.approx(alone, abs=1e-3)
+        assert np.isfinite(outputs["log_probability"].numpy()).all()
+        assert outputs["is_truncated"].numpy().tolist() == [False, max(len(source), len(target)) >= 10_000]
+
+
+def test_an_export_by_xla_gives_the_same(copy_run, copy_export, tmp_path):
+    compiled = ExportedTranslator(export(copy_run, tmp_path / "1", DecodingConfig(jit_compile=True)))
+    assert compiled.translate_strings(SENTENCES) == ExportedTranslator(copy_export).translate_strings(SENTENCES)
 
 
 def test_n_best(copy_run, copy_export):

@@ -7,15 +7,27 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "tf_transformer"
 ORDER = [
-    {"errors", "registration", "config", "quiet", "checkpoints", "layers", "decoding", "evaluation"},
+    {
+        "errors",
+        "registration",
+        "config",
+        "quiet",
+        "checkpoints",
+        "layers",
+        "decoding",
+        "evaluation",
+        "corpus",
+        "strings",
+    },
     {"model", "tokenizers", "settings"},
-    {"data", "run_directory", "arguments"},
+    {"data", "run_directory", "arguments", "search"},
     {"translator", "averaging"},
-    {"training", "export"},
+    {"training", "export", "ctranslate2_export"},
+    {"commands"},
     {"cli"},
 ]
 """A part may import parts of the lines above it, and those of the first line each other where it is said below."""
-MAY_IMPORT = {"config": {"errors"}, "checkpoints": {"errors"}, "evaluation": {"errors"}}
+MAY_IMPORT = {"config": {"errors"}, "checkpoints": {"errors"}, "evaluation": {"errors"}, "corpus": {"errors"}}
 PURE_KERAS = {"keras", "math", "typing", "collections", "tf_transformer"}
 
 

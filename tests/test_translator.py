@@ -6,8 +6,8 @@ from tf_transformer import Transformer, Translator
 from tf_transformer.config import DecodingConfig, TokenizerConfig
 from tf_transformer.data import toy
 from tf_transformer.errors import InputError
+from tf_transformer.strings import Translations, rows_of
 from tf_transformer.tokenizers import END, START, Tokenizer, train_tokenizer
-from tf_transformer.translator import decoded, sentences_fit, translate_lines
 
 PAIRS = toy.pairs("train")[:500]
 SOURCES = [source for source, _ in PAIRS]
@@ -54,10 +54,10 @@ def test_cached_and_uncached_decoding_agree(tokenizer, option):
     """Tokens except at near-ties, where the two best are within 1e-3; log-probabilities to 1e-4."""
     translator = translator_of(tokenizer, **option)
     texts = tf.constant(SOURCES[:29])
-    found = tf.function(translator.search)(texts)
+    source_ids, found = ids_of(translator, texts)
     ids, scores = found.ids.numpy()[:, 0], found.log_probabilities.numpy()[:, 0]
     near_ties = 0
-    for row, source, score in zip(ids, translator.encode_source(texts).numpy(), scores, strict=True):
+    for row, source, score in zip(ids, source_ids, scores, strict=True):
         written = row[row != 0]
         log_probabilities = uncached(translator, source, written)
         best_two = np.sort(log_probabilities, axis=-1)[:, -2:]
@@ -68,6 +68,12 @@ def test_cached_and_uncached_decoding_agree(tokenizer, option):
         assert gained == pytest.approx(score, abs=1e-4 * len(written))
     assert near_ties <= 2
     assert len({tuple(row) for row in ids}) > 20
+
+
+def ids_of(translator, texts, n_best=1):
+    """The ids of sentences, and what a search in a graph finds."""
+    source, found = tf.function(lambda texts: translator.search(texts, n_best))(texts)
+    return source.ids.numpy(), found
 
 
 def uncached(translator, source, written):
@@ -82,10 +88,8 @@ def test_the_search_reports_what_a_whole_pass_gives(tokenizer, settings):
     decoding = DecodingConfig(beam_size=3, max_extra_length=7, **settings)
     translator = Translator(translator_of(tokenizer).model, tokenizer, tokenizer, decoding)
     texts = tf.constant(SOURCES[:13])
-    found = tf.function(translator.search)(texts, 1 if "temperature" in settings else 3)
-    for rows, totals, source in zip(
-        found.ids.numpy(), found.log_probabilities.numpy(), translator.encode_source(texts).numpy(), strict=True
-    ):
+    source_ids, found = ids_of(translator, texts, 1 if "temperature" in settings else 3)
+    for rows, totals, source in zip(found.ids.numpy(), found.log_probabilities.numpy(), source_ids, strict=True):
         assert len({tuple(row) for row in rows}) == len(rows)
         for row, total in zip(rows, totals, strict=True):
             written = row[row != 0]
@@ -98,7 +102,8 @@ def test_the_search_reports_what_a_whole_pass_gives(tokenizer, settings):
 def test_other_sentences_of_the_batch_change_nothing(tokenizer, settings):
     decoding = DecodingConfig(max_extra_length=7, **settings)
     translator = Translator(translator_of(tokenizer).model, tokenizer, tokenizer, decoding)
-    search = tf.function(translator.search, input_signature=[tf.TensorSpec([None], tf.string)])
+    signature = [tf.TensorSpec([None], tf.string)]
+    search = tf.function(lambda texts: translator.search(texts)[1], input_signature=signature)
     alone = [search(tf.constant([text])) for text in SOURCES[:13]]
     together = search(tf.constant([*SOURCES[:13], " ".join(SOURCES[:9])]))
     for i, hypothesis in enumerate(alone):
@@ -123,7 +128,7 @@ def test_scores_of_given_translations(translator):
     scored = translator.score(tf.constant(SOURCES[:7]), tf.constant(targets))
     for i, target in enumerate(targets):
         ids = np.concatenate([translator.target_tokenizer.tokenize([target])[0].numpy(), [END]])
-        source = translator.encode_source(tf.constant([SOURCES[i]]))[0].numpy()
+        source = translator.encode_source(tf.constant([SOURCES[i]])).ids[0].numpy()
         expected = uncached(translator, source, ids)[np.arange(len(ids)), ids]
         assert scored.lengths[i] == len(ids)
         np.testing.assert_allclose(scored.token_log_probabilities[i, : len(ids)], expected, atol=1e-4)
@@ -149,7 +154,7 @@ def test_strings_in_strings_out_of_any_shape(translator):
 
 def test_an_empty_string_gives_an_empty_string(translator):
     texts = tf.constant(["", SOURCES[0], "   ", "\n"])
-    translation, score = translator.translate(texts)
+    translation, score, _ = translator.translate(texts)
     assert translation.numpy()[[0, 2, 3]].tolist() == [b"", b"", b""]
     assert score.numpy()[[0, 2, 3]].tolist() == [0, 0, 0]
     assert translation[1].numpy() == translator(SOURCES[0]).numpy() != b""
@@ -158,8 +163,9 @@ def test_an_empty_string_gives_an_empty_string(translator):
 
 def test_translations_are_capped_by_the_length_of_their_own_source(translator):
     texts = tf.constant(SOURCES[:17])
-    ids = translator.search(texts).ids.numpy()[:, 0]
-    tokens = (translator.encode_source(texts).numpy() != 0).sum(axis=1) - 1
+    source_ids, found = ids_of(translator, texts)
+    ids = found.ids.numpy()[:, 0]
+    tokens = (source_ids != 0).sum(axis=1) - 1
     written = (ids != 0).sum(axis=1)
     unfinished = ~(ids == END).any(axis=1)
     assert unfinished.any()
@@ -167,15 +173,112 @@ def test_translations_are_capped_by_the_length_of_their_own_source(translator):
     assert (written <= tokens + 11).all()
 
 
-def test_learned_positions_bound_source_and_translation(tokenizer):
+@pytest.mark.parametrize(
+    ("option", "settings"),
+    [({"positions": "learned", "max_positions": 29}, {}), ({}, {"max_source_length": 29})],
+    ids=["learned", "setting"],
+)
+def test_a_long_sentence_is_cut_and_the_rest_of_the_batch_is_as_it_was(tokenizer, option, settings, caplog):
+    model = translator_of(tokenizer, **option).model
+    decoding = DecodingConfig(beam_size=2, max_extra_length=5, **settings)
+    translator = Translator(model, tokenizer, tokenizer, decoding)
+    long = " ".join(SOURCES[:400])
+    start = tokenizer.detokenize(tokenizer.tokenize([long])[:, :28])[0].numpy().decode()
+    texts = [SOURCES[0], long, SOURCES[1], start]
+    translations = translator.translate(tf.constant(texts))
+    assert translations.is_truncated.numpy().tolist() == [False, True, False, False]
+    assert translations.texts[1].numpy() == translations.texts[3].numpy()
+    alone = translator.translate(tf.constant(SOURCES[:2])).texts.numpy().tolist()
+    assert translations.texts.numpy()[[0, 2]].tolist() == alone
+    scored = translator.score(tf.constant([SOURCES[0], long, SOURCES[0]]), tf.constant(["a", "a", long]))
+    assert scored.is_truncated.numpy().tolist() == [False, True, True]
+    assert scored.lengths[2] == (29 if option else 34)
+    translator.translate_strings(texts)
+    assert [r.message for r in caplog.records if r.name == "tf_transformer.strings"] == [
+        f"cut, for it has more tokens than the search takes (max_source_length): {long[:60]} ..."
+    ]
+    assert translator.count_tokens(texts)[1] == translator.count_tokens(texts)[3] == 29
+
+
+def test_learned_positions_bound_a_translation(tokenizer):
     translator = translator_of(tokenizer, max_extra_length=100, positions="learned", max_positions=29)
-    ids = translator.search(tf.constant(SOURCES[:9])).ids
-    assert ids.shape[2] <= 29
-    with pytest.raises(InputError, match="a sentence is too long: the model has learned 29 positions"):
-        translator.translate_strings([" ".join(SOURCES[:20])])
-    for sides in ((["a"], [" ".join(SOURCES[:20])]), ([" ".join(SOURCES[:20])], ["a"])):
-        with pytest.raises(InputError, match="has learned 29 positions"), sentences_fit():
-            translator.score(*map(tf.constant, sides))
+    assert ids_of(translator, tf.constant(SOURCES[:9]))[1].ids.shape[2] <= 29
+
+
+@pytest.mark.parametrize(
+    ("settings", "option"),
+    [
+        ({"beam_size": 1}, {"norm": "pre"}),
+        (
+            {"beam_size": 3, "coverage_penalty": 0.2, "no_repeat_ngram": 3, "ban_unknown": True},
+            {"positions": "learned", "max_positions": 61},
+        ),
+        ({"temperature": 0.7, "top_k": 11}, {"share_embeddings": "all"}),
+    ],
+    ids=["greedy", "beam", "sample"],
+)
+def test_xla_finds_the_same(tokenizer, settings, option):
+    """The same tokens except at near-ties, of which there may be one; log-probabilities to 1e-4."""
+    model = translator_of(tokenizer, **option).model
+    texts = tf.constant([*SOURCES[:11], ""])
+    prefix = tf.constant(["Der", "", "Wir", *[""] * 9])
+    default, compiled = (
+        Translator(
+            model, tokenizer, tokenizer, DecodingConfig(max_extra_length=7, min_length=2, jit_compile=xla, **settings)
+        )
+        for xla in (False, True)
+    )
+    found, fixed = (
+        tf.function(lambda texts, t=t: t.search(texts, prefix=prefix)[1])(texts) for t in (default, compiled)
+    )
+    length = found.ids.shape[2]
+    same = (found.ids.numpy() == fixed.ids.numpy()[:, :, :length]).all(axis=(1, 2))
+    assert same.sum() >= len(same) - 1
+    np.testing.assert_allclose(found.log_probabilities[same], fixed.log_probabilities[same], atol=1e-4 * length)
+    assert not fixed.ids.numpy()[same, :, length:].any()
+    assert default.target_tokenizer.detokenize(found.ids[:, 0])[0].numpy().startswith(b"Der")
+    for translator in (default, compiled):
+        assert translator.translate_strings([]) == []
+
+
+def test_attention(translator):
+    """Each row is what the model gave the source in writing that token."""
+    found = translator.attention(SOURCES[0])
+    assert found.source_tokens[-1] == "</s>"
+    assert found.weights.shape == (2, 7, len(found.target_tokens), len(found.source_tokens))
+    np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=1e-5)
+    text = "".join(piece for piece in found.target_tokens if piece != "</s>").replace("▁", " ").strip()
+    assert text == translator(SOURCES[0]).numpy().decode()
+    of_target = translator.attention(SOURCES[0], PAIRS[0][1])
+    assert of_target.target_tokens[-1] == "</s>"
+    source = translator.encode_source(tf.constant(SOURCES[:1])).ids
+    target = translator.target_tokenizer.tokenize([PAIRS[0][1]]).numpy()
+    memory, cache = translator.model.encode(source), translator.model.empty_cache(1)
+    written = [START, *target[0]]
+    for t, token in enumerate(written):
+        _, weights, cache = translator.model.decode_step(tf.constant([token]), t, cache, memory)
+        np.testing.assert_allclose(of_target.weights[:, :, t], [w[0, :, 0] for w in weights], atol=1e-5)
+    assert len(of_target.target_tokens) == len(written)
+
+
+def test_attention_of_a_batch_is_that_of_the_layer(tokenizer, translator):
+    decoding = DecodingConfig(beam_size=1, max_extra_length=11, attention_layer=1)
+    first = Translator(translator.model, tokenizer, tokenizer, decoding)
+    texts = [SOURCES[0], "", SOURCES[1]]
+    found = tf.function(first.translate_with_attention)(tf.constant(texts))
+    assert found.texts.numpy().tolist() == [text.encode() for text in first.translate_strings(texts)]
+    for i in (0, 2):
+        alone = first.attention(texts[i])
+        t, s = len(alone.target_tokens), len(alone.source_tokens)
+        assert [piece.decode() for piece in found.source_tokens[i].numpy()] == [
+            *alone.source_tokens,
+            *[""] * (found.source_tokens.shape[1] - s),
+        ]
+        np.testing.assert_allclose(found.attention[i, :t, :s], alone.weights[0].mean(axis=0), atol=1e-5)
+    assert {piece for piece in found.target_tokens[1].numpy()} == {b""}
+    assert first.attention("").weights.shape == (2, 7, 0, 1)
+    with pytest.raises(InputError, match=r"attention_layer must be at most the layers of the model, 2\. Received: 3"):
+        Translator(translator.model, tokenizer, tokenizer, DecodingConfig(attention_layer=3))
 
 
 @pytest.mark.parametrize("text", ["日本語 ☕", "a\x00b", "שלום", "👩‍👩‍👧", "\x01\x02", "x" * 300])
@@ -189,30 +292,6 @@ def test_invalid_utf8_changes_no_other_translation(translator):
     assert translations[[0, 2]].tolist() == translator(SOURCES[:2]).numpy().tolist()
 
 
-def test_lines_keep_their_order_and_number():
-    batches = []
-
-    def shout(sentences):
-        batches.append(len(sentences))
-        return [sentence.upper() + "!" for sentence in sentences]
-
-    lines = [("word " * (i * 7 % 11)).strip() + f" {i}" for i in range(101)]
-    assert list(translate_lines(shout, iter(lines), batch_size=8, window=32)) == [f"{line.upper()}!" for line in lines]
-    assert max(batches) <= 8
-
-
 def test_a_line_feed_in_a_translation_becomes_a_space():
-    assert decoded(tf.constant([["a\nb", "c"]])) == [["a b", "c"]]
-
-
-def test_lines_are_read_no_further_than_the_window():
-    read = []
-
-    def lines():
-        for i in range(1000):
-            read.append(i)
-            yield str(i)
-
-    translations = translate_lines(lambda sentences: sentences, lines(), window=16)
-    assert next(translations) == "0"
-    assert len(read) == 16
+    found = Translations(tf.constant([["a\nb", "c"]]), tf.constant([[1.0, 0.0]]), tf.constant([False]))
+    assert rows_of(found, [""]) == [[("a b", 1.0), ("c", 0.0)]]

@@ -101,9 +101,7 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
     evaluate = command("evaluate", "Translate a test set and score it by sacreBLEU: BLEU and chrF.")
     for sub in (translate, evaluate):
         sub.add_argument("--model", required=True, metavar="DIR", help=MODEL_HELP)
-        sub.add_argument(
-            "--batch-size", type=_positive, default=64, metavar="N", help="sentences at once (default: %(default)s)"
-        )
+        _add_batch_tokens(sub)
     evaluate.add_argument("--data", metavar="DATA", help=f"{DATA_HELP} (default: what the model was trained on)")
     evaluate.add_argument("--split", default="test", metavar="NAME", help="split of the data (default: %(default)s)")
     evaluate.add_argument("--source", metavar="LANG", help="source language (default: the model's)")
@@ -127,11 +125,18 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
     export = command("export", "Write a run as a SavedModel that takes and gives strings.")
     export.add_argument("--run-dir", required=True, metavar="DIR", help="a trained run")
     export.add_argument("--output", required=True, metavar="DIR", help="a new folder, such as saved_models/NAME/1")
+    export.add_argument(
+        "--format",
+        choices=("saved_model", "ctranslate2"),
+        default="saved_model",
+        help="what it is written for: TensorFlow, or CTranslate2 (needs the extra ctranslate2) (default: saved_model)",
+    )
     for sub in (translate, evaluate, export):
         _add_decoding(sub)
 
     score = command("score", "Print for each pair of lines the log-probability of the target, and its perplexity.")
-    score.add_argument("--model", required=True, metavar="DIR", help="a run directory")
+    score.add_argument("--model", required=True, metavar="DIR", help=MODEL_HELP)
+    _add_batch_tokens(score)
     score.add_argument("source", metavar="SOURCE", help="file of sentences")
     score.add_argument("target", metavar="TARGET", help="file of their translations, line for line")
     score.add_argument("--tokens", action="store_true", help="besides, the log-probability of each token")
@@ -152,6 +157,7 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
 
 def _add_decoding(sub: argparse.ArgumentParser) -> None:
     """Add the options of the search; what they are called in the config is their `dest`."""
+    names = {}
     group = sub.add_argument_group("search", "of a run directory; that of an export was chosen when it was written")
     for name, key, kind, what in (
         ("--beam-size", "beam_size", int, "hypotheses kept at every step; 1 is greedy search"),
@@ -162,7 +168,33 @@ def _add_decoding(sub: argparse.ArgumentParser) -> None:
         ("--top-p", "top_p", float, "draw from the fewest tokens of this probability"),
         ("--seed", "seed", int, "of drawing"),
     ):
+        names[key] = name
         group.add_argument(name, dest=key, type=kind, metavar="N", help=f"{what} (default: the run's)")
+    names["jit_compile"] = "--jit-compile"
+    group.add_argument(
+        "--jit-compile",
+        action="store_true",
+        default=None,
+        help="compile by XLA: the first batch of each size takes long, the others less (default: the run's)",
+    )
+    group.add_argument(
+        "--set",
+        metavar="decoding.KEY=VALUE",
+        action="append",
+        default=[],
+        help="any other setting of decoding, of those that `train --help` lists; may be repeated",
+    )
+    sub.set_defaults(names=names)
+
+
+def _add_batch_tokens(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--batch-tokens",
+        type=_positive,
+        default=1024,
+        metavar="N",
+        help="most source tokens at once, each sentence counted as long as the longest (default: %(default)s)",
+    )
 
 
 def _numbers(text: str) -> tuple[float, ...]:

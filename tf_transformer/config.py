@@ -189,7 +189,9 @@ class DecodingConfig:
 
     beam_size: int = _setting(4, "hypotheses kept at every step (paper 6.1); 1 is greedy search (--beam-size)")
     length_penalty: float = _setting(0.6, "alpha: scores are divided by ((5 + length) / 6)^alpha (--length-penalty)")
+    coverage_penalty: float = _setting(0.0, "beta: reward for attending to every source token; 0: none")
     early_stopping: bool = _setting(False, "stop at beam_size translations, though a better one may follow")
+    max_source_length: int = _setting(512, "source tokens, the end token among them, beyond which a sentence is cut")
     max_extra_length: int = _setting(50, "most target tokens beyond the number of source tokens (paper 6.1)")
     max_length: int | None = _setting(None, "most target tokens (--max-length)")
     min_length: int = _setting(0, "least target tokens")
@@ -201,12 +203,15 @@ class DecodingConfig:
     top_k: int = _setting(0, "most tokens to draw from; 0 has no limit (--top-k)")
     top_p: float = _setting(1.0, "draw from the fewest tokens of this probability (--top-p)")
     seed: int = _setting(0, "of drawing (--seed)")
+    attention_layer: int | None = _setting(None, "decoder layer, 1 the lowest, that aligns the tokens; none: the last")
+    jit_compile: bool = _setting(False, "compile the search by XLA, once for each size of a batch (--jit-compile)")
 
     def __post_init__(self) -> None:
         _check(
             self,
-            dict.fromkeys(("beam_size", "max_extra_length", "max_length"), 1)
-            | dict.fromkeys(("min_length", "no_repeat_ngram", "top_k", "seed"), 0),
+            dict.fromkeys(("beam_size", "max_extra_length", "max_length", "attention_layer"), 1)
+            | dict.fromkeys(("min_length", "no_repeat_ngram", "top_k", "seed", "coverage_penalty"), 0)
+            | {"max_source_length": 2},
         )
         if not math.isfinite(self.length_penalty):
             raise InputError(f"length_penalty must be finite. Received: {self.length_penalty}")
@@ -216,6 +221,11 @@ class DecodingConfig:
             raise InputError(f"top_p must be above 0 and at most 1. Received: {self.top_p}")
         if self.seed >= 2**31:
             raise InputError(f"seed must be below 2**31. Received: {self.seed}")
+        if self.coverage_penalty and (self.beam_size == 1 or self.temperature):
+            raise InputError(
+                "coverage_penalty ranks the hypotheses of a beam: give a beam_size above 1, and no temperature. "
+                f"Received: beam_size={self.beam_size}, temperature={self.temperature}"
+            )
         if self.temperature is None and (self.top_k or self.top_p < 1):
             raise InputError(
                 "top_k and top_p are for drawing: give a temperature, such as 1. "
@@ -243,6 +253,12 @@ class Config:
             raise InputError(
                 "model.max_positions must be at least data.max_length where positions are learned. "
                 f"Received: model.max_positions={self.model.max_positions}, data.max_length={self.data.max_length}"
+            )
+
+        if (self.decoding.attention_layer or 1) > self.model.num_layers:
+            raise InputError(
+                f"decoding.attention_layer must be at most model.num_layers, {self.model.num_layers}. "
+                f"Received: {self.decoding.attention_layer}"
             )
 
     def as_dict(self) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from tf_transformer import checkpoints
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.run_directory import RunDirectory, read_description
-from tf_transformer.translator import Translator, decoded, sentences_fit
+from tf_transformer.strings import Scored, Translations, rows_of, token_scores_of
+from tf_transformer.translator import Translator
 
 DESCRIPTION = Path("assets.extra", "tf_transformer.json")
 TEXT_OPS = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
@@ -24,12 +25,20 @@ TEXT_OPS = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokeni
 def export(run_dir: str | Path, output: str | Path, decoding: DecodingConfig | None = None) -> Path:
     """Export the best checkpoint of a run as a SavedModel; it is written beside its place, then renamed.
 
-    It searches as `decoding` says, by default as the run does: beam search.
+    It searches as `decoding` says, by default as the run does: beam search. Loading it needs tensorflow and
+    tensorflow_text alone; with `decoding.jit_compile` it needs XLA as well, which TensorFlow Serving must be told to
+    use. Its signatures take `text` (string, [B]), and give `is_truncated` (boolean, [B]: the sentence had more than
+    `decoding.max_source_length` tokens, and was cut), besides
 
-    Its signature `serving_default` maps `text` (string, [B]) to `translation` (string, [B]) and `score` (float32,
-    [B]: summed log-probability); `translate_n_best` maps it to `translations` (string, [B, n], n the beam size) and
-    `scores` (float32, [B, n]: log-probability divided by the length penalty), the best first. Loading it needs
-    tensorflow and tensorflow_text alone.
+    - `serving_default`: `translation` (string, [B]), `score` (float32, [B]: summed log-probability);
+    - `translate_n_best`: `translations` (string, [B, n], n the beam size), `scores` (float32, [B, n]: log-probability
+      divided by the length penalty), the best first;
+    - `translate_with_attention`: `translation`, `source_tokens` (string, [B, S]), `target_tokens` (string, [B, T]),
+      `attention` (float32, [B, T, S]: the mean of the heads of `decoding.attention_layer`).
+
+    `score` takes `source` and `target` (string, [B]) and gives `log_probability` (float32, [B]: summed),
+    `token_log_probabilities` (float32, [B, T]), `tokens` (int32, [B]: those of the target, the end token among them)
+    and `is_truncated`. `count_tokens` takes `text` and gives `tokens` (int32, [B]: those of the source).
 
     Raises:
         InputError: the output exists; the run directory is not ours or has no checkpoint.
@@ -57,26 +66,42 @@ def export(run_dir: str | Path, output: str | Path, decoding: DecodingConfig | N
 
 def save(translator: Translator, path: Path) -> None:
     """Write a translator as a SavedModel, and check that every runtime can run its graph."""
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
-    def serving_default(text: tf.Tensor) -> dict[str, tf.Tensor]:
-        translation, score = translator.translate(text)
-        return {"translation": translation, "score": score}
-
     n = 1 if translator.decoding.temperature else translator.decoding.beam_size
+    text, source, target = (tf.TensorSpec([None], tf.string, name=name) for name in ("text", "source", "target"))
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    @tf.function(input_signature=[text])
+    def serving_default(text: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.translate(text)
+        return {"translation": found.texts, "score": found.scores, "is_truncated": found.is_truncated}
+
+    @tf.function(input_signature=[text])
     def translate_n_best(text: tf.Tensor) -> dict[str, tf.Tensor]:
-        translations, scores = translator.translate_n_best(text, n)
-        return {"translations": translations, "scores": scores}
+        found = translator.translate_n_best(text, n)
+        return {"translations": found.texts, "scores": found.scores, "is_truncated": found.is_truncated}
 
-    signatures = {"serving_default": serving_default, "translate_n_best": translate_n_best}
+    @tf.function(input_signature=[text])
+    def translate_with_attention(text: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.translate_with_attention(text)._asdict()
+        return {"translation": found.pop("texts"), **found}
+
+    @tf.function(input_signature=[source, target])
+    def score(source: tf.Tensor, target: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.score(source, target)._asdict()
+        return {"log_probability": found.pop("log_probabilities"), "tokens": found.pop("lengths"), **found}
+
+    @tf.function(input_signature=[text])
+    def count_tokens(text: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"tokens": tf.math.count_nonzero(translator.encode_source(text).ids, 1, dtype=tf.int32)}
+
+    functions = (serving_default, translate_n_best, translate_with_attention, score, count_tokens)
     module = tf.Module()
     # The variables alone: Keras's own attributes have no place in what a server loads.
     module.variables_of_model = [variable.value for variable in translator.model.weights]
     module.tokenizers = [translator.source_tokenizer, translator.target_tokenizer]
+    signatures = {function.__name__: function for function in functions}
     tf.saved_model.save(module, os.fspath(path), signatures=signatures)
-    if foreign := foreign_ops(path):
+    foreign = {op for op in foreign_ops(path) if not (translator.decoding.jit_compile and op.startswith("Xla"))}
+    if foreign:
         raise RuntimeError(f"the exported graph has ops that not every runtime has: {', '.join(sorted(foreign))}")
 
 
@@ -102,15 +127,18 @@ class ExportedTranslator:
         self.description = describe(self.path)
         try:
             self._model = tf.saved_model.load(os.fspath(path))
-            self._translate = self._model.signatures["serving_default"]
-            self._n_best = self._model.signatures["translate_n_best"]
+            self._translate, self._n_best, self._score, self._count = (
+                self._model.signatures[name]
+                for name in ("serving_default", "translate_n_best", "score", "count_tokens")
+            )
         except (OSError, ValueError, KeyError, tf.errors.OpError) as error:
             raise InputError(f"{path} is damaged: {error}") from None
 
     def translate_strings(self, sentences: list[str]) -> list[str]:
         """Translate Python strings."""
-        with sentences_fit():
-            return decoded(self._translate(text=tf.constant(sentences, tf.string))["translation"])
+        found = self._translate(text=tf.constant(sentences, tf.string))
+        texts, scores = found["translation"][:, None], found["score"][:, None]
+        return [text for [(text, _)] in rows_of(Translations(texts, scores, found["is_truncated"]), sentences)]
 
     def n_best_strings(self, sentences: list[str], n: int) -> list[list[tuple[str, float]]]:
         """Translate Python strings in n ways each: the translations with their scores, the best first.
@@ -118,12 +146,22 @@ class ExportedTranslator:
         Raises:
             InputError: more than the beam size of the export.
         """
-        with sentences_fit():
-            found = self._n_best(text=tf.constant(sentences, tf.string))
-        if n > (width := found["scores"].shape[1]):
+        if n > (width := self._n_best.structured_outputs["scores"].shape[1]):
             raise InputError(f"{self.path} was exported to give {width} translations at most. Received: {n}")
-        rows = zip(decoded(found["translations"]), found["scores"].numpy().tolist(), strict=True)
-        return [list(zip(texts[:n], scores[:n], strict=True)) for texts, scores in rows]
+        found = self._n_best(text=tf.constant(sentences, tf.string))
+        rows = rows_of(Translations(found["translations"], found["scores"], found["is_truncated"]), sentences)
+        return [row[:n] for row in rows]
+
+    def score_strings(self, pairs: list[tuple[str, str]]) -> list[list[float]]:
+        """Return for every pair of source and target the log-probabilities of the target's tokens."""
+        source, target = (tf.constant([pair[i] for pair in pairs], tf.string) for i in range(2))
+        found = self._score(source=source, target=target)
+        names = ("log_probability", "token_log_probabilities", "tokens", "is_truncated")
+        return token_scores_of(Scored(*map(found.__getitem__, names)), pairs)
+
+    def count_tokens(self, sentences: list[str]) -> list[int]:
+        """Return how many source tokens the search takes of each sentence, the end token among them."""
+        return self._count(text=tf.constant(sentences, tf.string))["tokens"].numpy().tolist()
 
 
 def is_export(path: str | Path) -> bool:

@@ -68,7 +68,7 @@ class RunDirectory:
         shutil.rmtree(beside, ignore_errors=True)  # of a killed process of the same number, as in a container
         beside.mkdir(parents=True)
         try:
-            for name, tokenizer in _tokenizer_files(*tokenizers).items():
+            for name, tokenizer in tokenizer_files(*tokenizers).items():
                 (beside / name).write_bytes(tokenizer.model)
             cls._write(beside, config, facts)
             beside.rename(path)
@@ -181,5 +181,6 @@ def build_model(config: Config, dtype: str = "float32") -> Transformer:
     return model
 
 
-def _tokenizer_files(source: Tokenizer, target: Tokenizer) -> dict[str, Tokenizer]:
+def tokenizer_files(source: Tokenizer, target: Tokenizer) -> dict[str, Tokenizer]:
+    """Return the names of the files that tokenizers are written to: one where both are the same object."""
     return {"tokenizer.model": source} if source is target else {"source.model": source, "target.model": target}

@@ -60,6 +60,7 @@ class Tokenizer(tf.Module):
             )
         self.model = model
         self.vocab_size: int = processor.vocab_size()
+        self.pieces = [processor.id_to_piece(i) for i in range(self.vocab_size)]
         self._processor = tf_text.SentencepieceTokenizer(model, out_type=tf.int32)
         self._processor._model_resource = _SharedModel(model, None)
 
@@ -81,6 +82,14 @@ class Tokenizer(tf.Module):
         text = self._processor.detokenize(tf.ragged.boolean_mask(ids, says_something))
         # A word model writes the mark of a space before an unknown word as bytes, which come back as the mark.
         return tf.strings.regex_replace(tf.strings.regex_replace(text, SPACE_MARK, " "), "^ ", "")
+
+    def count(self, sentences: list[str]) -> list[int]:
+        """Return how many tokens Python strings have, without start and end."""
+        return self.tokenize(tf.constant(sentences, tf.string)).row_lengths().numpy().tolist()
+
+    def pieces_of(self, ids: Any) -> tf.Tensor:
+        """Return the pieces of ids [...] as strings [...], as SentencePiece writes them; padding is empty."""
+        return tf.gather(tf.constant(["", *self.pieces[1:]]), ids)
 
 
 def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig) -> bytes:

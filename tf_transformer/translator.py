@@ -1,37 +1,53 @@
 """Strings in, strings out: tokenizers, model and search in one TensorFlow module."""
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from tf_transformer.config import DecodingConfig
-from tf_transformer.decoding import Hypotheses, Rules, Sentences, beam_search, greedy, length_penalty, sample
-from tf_transformer.errors import InputError
+from tf_transformer.decoding import Hypotheses
 from tf_transformer.model import Transformer
 from tf_transformer.run_directory import load
-from tf_transformer.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
-
-TOO_LONG = "a sentence is too long"
-MOST_CHARACTERS = 32_768
-"""Most characters of a batch of lines, each counted as long as the longest: it bounds the memory of a batch."""
-
-Line = TypeVar("Line")
-Translated = TypeVar("Translated")
+from tf_transformer.search import Search
+from tf_transformer.strings import Scored, Translations, rows_of, token_scores_of
+from tf_transformer.tokenizers import END, PAD, START, Tokenizer
 
 
-class Scored(NamedTuple):
-    """How probable given translations are; logarithms to base e."""
+class Source(NamedTuple):
+    """Tokenised sentences."""
 
-    log_probabilities: tf.Tensor
-    """[B]: of their tokens, the end token among them, summed"""
-    token_log_probabilities: tf.Tensor
-    """[B, T]: of each token; 0 beyond the end"""
-    lengths: tf.Tensor
-    """[B], int32: tokens"""
+    ids: tf.Tensor
+    """[B, S], int32: the end token at the end, then padding"""
+    is_truncated: tf.Tensor
+    """[B], boolean: whether a sentence had more tokens than the search takes, and was cut"""
+
+
+class Attention(NamedTuple):
+    """What every token of a translation attended to."""
+
+    source_tokens: list[str]
+    """S pieces, the end token among them"""
+    target_tokens: list[str]
+    """T pieces, the end token among them where there is one"""
+    weights: np.ndarray
+    """[layers, heads, T, S], float32; each row adds up to 1"""
+
+
+class Aligned(NamedTuple):
+    """Translations of B sentences, with what their tokens attended to."""
+
+    texts: tf.Tensor
+    """[B], string"""
+    source_tokens: tf.Tensor
+    """[B, S], string: the pieces, the end token among them; padding is empty"""
+    target_tokens: tf.Tensor
+    """[B, T], string, likewise"""
+    attention: tf.Tensor
+    """[B, T, S], float32: the mean of the heads of a layer"""
+    is_truncated: tf.Tensor
+    """[B], as in `Source`"""
 
 
 class Translator(tf.Module):
@@ -42,6 +58,9 @@ class Translator(tf.Module):
         source_tokenizer: of the source language.
         target_tokenizer: of the target language; the same object where both share one.
         decoding: how a translation is searched for; beam search as in the paper by default.
+
+    Raises:
+        InputError: an attention layer that the model does not have.
     """
 
     def __init__(
@@ -56,7 +75,8 @@ class Translator(tf.Module):
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.decoding = decoding or DecodingConfig()
-        self._searches: dict[int, Any] = {}
+        self._search = Search(model, self.decoding)
+        self._n_best: dict[int, Any] = {}
 
     @classmethod
     def load(cls, run_dir: str | Path, decoding: DecodingConfig | None = None) -> "Translator":
@@ -76,207 +96,143 @@ class Translator(tf.Module):
     @tf.function(input_signature=[tf.TensorSpec(None, tf.string)])
     def __call__(self, text: Any) -> tf.Tensor:
         """Translate a string, or strings of any shape, to strings of that shape. The empty string stays empty."""
-        translation, _ = self.translate(tf.reshape(text, [-1]))
-        return tf.reshape(translation, tf.shape(text))
+        return tf.reshape(self.translate(tf.reshape(text, [-1])).texts, tf.shape(text))
 
-    def translate(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def translate(self, text: tf.Tensor) -> Translations:
         """Translate strings [B].
 
         Returns:
-            The translations [B], and their scores [B]: the summed log-probability of their tokens, the end token
-            among them. An empty string, and one of white space only, gives an empty string of score 0.
+            Of each one translation; its score is the summed log-probability of its tokens, the end token among them.
+            An empty string, and one of white space only, gives an empty string of score 0.
         """
-        found = self.search(text)
-        return self.target_tokenizer.detokenize(found.ids[:, 0]), found.log_probabilities[:, 0]
+        source, found = self.search(text)
+        texts = self.target_tokenizer.detokenize(found.ids[:, 0])
+        return Translations(texts, found.log_probabilities[:, 0], source.is_truncated)
 
-    def translate_n_best(self, text: tf.Tensor, n: int) -> tuple[tf.Tensor, tf.Tensor]:
+    def translate_n_best(self, text: tf.Tensor, n: int, prefix: Any = ()) -> Translations:
         """Translate strings [B] in n ways each, n at most the beam size.
 
+        Args:
+            text: the sentences.
+            n: translations of each.
+            prefix: as in `search`.
+
         Returns:
-            The translations [B, n], the best first, and what they are ranked by, [B, n]: the log-probability divided
-            by the length penalty. Where a search found fewer than n, the rest is empty, with a score of -inf.
+            Of each n translations; their scores are what they are ranked by, the log-probability divided by the
+            length penalty. Where a search found fewer than n, the rest is empty, with a score of -inf.
         """
-        found = self.search(text, n)
-        flat = self.target_tokenizer.detokenize(tf.reshape(found.ids, [-1, tf.shape(found.ids)[2]]))
-        return tf.reshape(flat, [-1, n]), found.scores
+        source, found = self.search(text, n, prefix)
+        size, length = tf.shape(found.ids)[0], tf.shape(found.ids)[2]
+        flat = self.target_tokenizer.detokenize(tf.reshape(found.ids, [size * n, length]))
+        return Translations(tf.reshape(flat, [size, n]), found.scores, source.is_truncated)
+
+    def translate_with_attention(self, text: tf.Tensor) -> Aligned:
+        """Translate strings [B], and show what each token of a translation attended to."""
+        source, found = self.search(text)
+        target_ids = found.ids[:, 0]
+        return Aligned(
+            self.target_tokenizer.detokenize(target_ids),
+            self.source_tokenizer.pieces_of(source.ids),
+            self.target_tokenizer.pieces_of(target_ids),
+            self._search.alignment(source.ids, _shifted(target_ids)),
+            source.is_truncated,
+        )
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)] * 2)
     def score(self, sources: tf.Tensor, targets: tf.Tensor) -> Scored:
         """Return how probable the model finds the targets [B] as translations of the sources [B]."""
-        labels = self._checked(_with_end(self.target_tokenizer.tokenize(targets)))
-        written = tf.concat([tf.fill([tf.shape(labels)[0], 1], START), labels[:, :-1]], axis=1)
-        logits = self.model((self._checked(self.encode_source(sources)), written), training=False)
+        source, (labels, is_cut) = self.encode_source(sources), self._encode_target(targets)
+        logits = self.model((source.ids, _shifted(labels)), training=False)
         of_tokens = tf.gather(logits, labels, batch_dims=2) - tf.reduce_logsumexp(logits, axis=-1)
         of_tokens = tf.where(labels != PAD, of_tokens, 0.0)
-        return Scored(tf.reduce_sum(of_tokens, axis=1), of_tokens, tf.math.count_nonzero(labels, 1, dtype=tf.int32))
+        lengths = tf.math.count_nonzero(labels, 1, dtype=tf.int32)
+        return Scored(tf.reduce_sum(of_tokens, axis=1), of_tokens, lengths, source.is_truncated | is_cut)
 
-    def encode_source(self, text: tf.Tensor) -> tf.Tensor:
-        """Tokenise strings [B] to source ids [B, S]: the end token at the end, then padding."""
-        return _with_end(self.source_tokenizer.tokenize(text))
+    def attention(self, source: str, target: str | None = None) -> Attention:
+        """Return what every token of a translation attended to, in every layer and head.
 
-    def search(self, text: tf.Tensor, n_best: int = 1) -> Hypotheses:
+        Args:
+            source: a sentence.
+            target: its translation; by default the one that the search finds.
+        """
+        source_ids, target_ids = self._ids(tf.constant([source]))
+        if target is not None:
+            target_ids = self._encode_target(tf.constant([target])).ids
+        weights = self.model.attention((source_ids, _shifted(target_ids)))
+        return Attention(
+            [self.source_tokenizer.pieces[i] for i in source_ids[0].numpy()],
+            [self.target_tokenizer.pieces[i] for i in target_ids[0].numpy()],
+            np.stack([layer[0].numpy().astype(np.float32) for layer in weights]),
+        )
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def _ids(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the ids [B, S] of sentences, and those [B, T] of their translations."""
+        source, found = self.search(text)
+        return source.ids, found.ids[:, 0]
+
+    def search(self, text: tf.Tensor, n_best: int = 1, prefix: Any = ()) -> tuple[Source, Hypotheses]:
         """Search for the translations of strings [B].
+
+        Args:
+            text: the sentences.
+            n_best: hypotheses of each.
+            prefix: strings [B] that the translations begin with, as the tokenizer cuts them; () has none.
 
         Raises:
             InputError: more wanted than there are hypotheses.
         """
-        settings = self.decoding
-        width = self._width(n_best)
-        source_ids = self._checked(self.encode_source(text))
-        limits = self._limits(source_ids)
-        sentences = Sentences(limits, context=self.model.encode(source_ids))
-        cache = self.model.empty_cache(tf.size(limits) * width)
-        banned = (UNKNOWN,) if settings.ban_unknown else ()
-        rules = Rules(START, END, PAD, banned, settings.min_length, settings.no_repeat_ngram)
-        step = self.model.decode_step
-        if settings.temperature:
-            sentences = sentences._replace(uniform=_uniform(text, limits, settings.seed))
-            cut = (settings.temperature, settings.top_k, settings.top_p)
-            return self._penalised(sample(step, cache, sentences, rules, *cut))
-        if width == 1:
-            return self._penalised(greedy(step, cache, sentences, rules))
-        return beam_search(
-            step,
-            cache,
-            sentences,
-            rules,
-            beam_size=width,
-            alpha=settings.length_penalty,
-            n_best=n_best,
-            early_stopping=settings.early_stopping,
-        )
+        source = self.encode_source(text)
+        if tf.is_tensor(prefix):
+            prefix = self.target_tokenizer.tokenize(prefix).to_tensor(PAD)
+        return source, self._search(source.ids, tf.strings.to_hash_bucket_fast(text, 2**31 - 1), n_best, prefix)
 
-    def _penalised(self, found: Hypotheses) -> Hypotheses:
-        """Return hypotheses with the scores that beam search would give them."""
-        lengths = tf.math.count_nonzero(found.ids, axis=2, dtype=tf.int32)
-        return found._replace(scores=found.log_probabilities / length_penalty(lengths, self.decoding.length_penalty))
+    def encode_source(self, text: tf.Tensor) -> Source:
+        """Tokenise strings [B], and cut what is longer than the search takes."""
+        return _encoded(self.source_tokenizer.tokenize(text), self._most_source)
 
-    def _limits(self, source_ids: tf.Tensor) -> tf.Tensor:
-        """Return the most target tokens [B] of source ids [B, S]."""
-        lengths = tf.math.count_nonzero(source_ids != PAD, axis=1, dtype=tf.int32) - 1
-        limits = tf.where(lengths > 0, lengths + self.decoding.max_extra_length, 0)
-        if self.decoding.max_length is not None:
-            limits = tf.minimum(limits, self.decoding.max_length)
-        if self.model.config["positions"] == "learned":
-            limits = tf.minimum(limits, self.model.config["max_positions"])
-        return limits
+    def _encode_target(self, text: tf.Tensor) -> Source:
+        """Tokenise translations, and cut what is longer than the search could write."""
+        most = self.decoding.max_source_length + self.decoding.max_extra_length
+        return _encoded(self.target_tokenizer.tokenize(text), min(most, self._search.most_positions or most))
 
-    def _checked(self, ids: tf.Tensor) -> tf.Tensor:
-        """Return ids [B, S], or fail where the model has not learned as many positions."""
-        if self.model.config["positions"] != "learned":
-            return ids
-        table = self.model.config["max_positions"]
-        message = f"{TOO_LONG}: the model has learned {table} positions"
-        with tf.control_dependencies([tf.debugging.assert_less_equal(tf.shape(ids)[1], table, message)]):
-            return tf.identity(ids)
-
-    def _width(self, n_best: int) -> int:
-        """Return how many hypotheses a search has."""
-        width = 1 if self.decoding.temperature else self.decoding.beam_size
-        if not 1 <= n_best <= width:
-            raise InputError(f"n_best must be 1 to beam_size ({width}; drawing has 1). Received: {n_best}")
-        return width
+    @property
+    def _most_source(self) -> int:
+        most = self.decoding.max_source_length
+        return min(most, self._search.most_positions or most)
 
     def translate_strings(self, sentences: list[str]) -> list[str]:
-        """Translate Python strings, as `translate_lines` wants it."""
+        """Translate Python strings."""
         return [best for [(best, _)] in self.n_best_strings(sentences, 1)]
 
     def n_best_strings(self, sentences: list[str], n: int) -> list[list[tuple[str, float]]]:
         """Translate Python strings in n ways each: the translations with their scores, the best first.
 
         Raises:
-            InputError: a sentence is longer than the positions that the model has learned.
+            InputError: more than the beam size.
         """
-        self._width(n)  # an error within a tf.function would come out as another one
-        if n not in self._searches:
+        self._search.check_n_best(n)  # an error within a tf.function would come out as another one
+        if n not in self._n_best:
             signature = [tf.TensorSpec([None], tf.string)]
-            self._searches[n] = tf.function(lambda text: self.translate_n_best(text, n), input_signature=signature)
-        with sentences_fit():
-            translations, scores = self._searches[n](tf.constant(sentences, tf.string))
-        rows = zip(decoded(translations), scores.numpy().tolist(), strict=True)
-        return [list(zip(*row, strict=True)) for row in rows]
+            self._n_best[n] = tf.function(lambda text: self.translate_n_best(text, n), input_signature=signature)
+        return rows_of(self._n_best[n](tf.constant(sentences, tf.string)), sentences)
+
+    def score_strings(self, pairs: list[tuple[str, str]]) -> list[list[float]]:
+        """Return for every pair of source and target the log-probabilities of the target's tokens."""
+        sides = (tf.constant([pair[i] for pair in pairs], tf.string) for i in range(2))
+        return token_scores_of(self.score(*sides), pairs)
+
+    def count_tokens(self, sentences: list[str]) -> list[int]:
+        """Return how many source tokens the search takes of each sentence, the end token among them."""
+        return [min(count + 1, self._most_source) for count in self.source_tokenizer.count(sentences)]
 
 
-def _with_end(ids: tf.RaggedTensor) -> tf.Tensor:
-    """Return ids with the end token after them, then padding: [B, T]."""
-    return tf.concat([ids, tf.fill([ids.nrows(), 1], END)], axis=1).to_tensor(PAD)
+def _encoded(tokens: tf.RaggedTensor, most: int) -> Source:
+    """Return tokens [B, any] with the end token after them, `most` at most in all."""
+    ids = tf.concat([tokens[:, : most - 1], tf.fill([tokens.nrows(), 1], END)], axis=1)
+    return Source(ids.to_tensor(PAD), tokens.row_lengths() >= most)
 
 
-def _uniform(text: tf.Tensor, limits: tf.Tensor, seed: int) -> tf.Tensor:
-    """Return numbers [B, longest limit], at least 0 and below 1: for each string its own, whatever the batch."""
-    keys = tf.strings.to_hash_bucket_fast(text, 2**31 - 1)
-    longest = tf.reduce_max(tf.concat([limits, [1]], axis=0))
-    return tf.map_fn(
-        lambda key: tf.random.stateless_uniform([longest], seed=tf.stack([tf.constant(seed, tf.int64), key])),
-        keys,
-        fn_output_signature=tf.TensorSpec([None], tf.float32),
-    )
-
-
-@contextlib.contextmanager
-def sentences_fit() -> Iterator[None]:
-    """Raise InputError where a sentence is longer than the positions that the model has learned."""
-    try:
-        yield
-    except tf.errors.InvalidArgumentError as error:
-        if TOO_LONG in error.message:
-            raise InputError(error.message[error.message.index(TOO_LONG) :].splitlines()[0]) from None
-        raise
-
-
-def decoded(translations: tf.Tensor) -> Any:
-    """Return translations [B] or [B, n] as Python strings, nested alike. A line feed in one becomes a space."""
-    found = translations.numpy()
-    flat = [translation.decode().replace("\n", " ") for translation in found.ravel()]
-    return np.array(flat, object).reshape(found.shape).tolist()
-
-
-def translate_lines(
-    translate: Callable[[list[Line]], list[Translated]],
-    lines: Iterable[Line],
-    *,
-    batch_size: int = 64,
-    window: int = 2048,
-    length: Callable[[Line], int] = len,  # type: ignore[assignment]
-) -> Iterator[Translated]:
-    """Translate any number of lines in bounded memory, in their order.
-
-    Within a window of lines those of like lengths go together.
-
-    Args:
-        translate: translates a batch.
-        lines: sentences without line feeds.
-        batch_size: most sentences a batch.
-        window: lines that are read before the first of them is given back.
-        length: of a line, in characters.
-    """
-    waiting: list[Line] = []
-    for line in lines:
-        waiting.append(line)
-        if len(waiting) == window:
-            yield from _translate_window(translate, waiting, batch_size, length)
-            waiting = []
-    yield from _translate_window(translate, waiting, batch_size, length)
-
-
-def _translate_window(
-    translate: Callable[[list[Line]], list[Translated]],
-    lines: list[Line],
-    batch_size: int,
-    length: Callable[[Line], int],
-) -> list[Translated]:
-    translations: dict[int, Translated] = {}
-    batch: list[int] = []
-
-    def finish() -> None:
-        if batch:
-            translations.update(zip(batch, translate([lines[i] for i in batch]), strict=True))
-            batch.clear()
-
-    for i in sorted(range(len(lines)), key=lambda i: length(lines[i])):
-        # A batch is as wide as its longest line, the last.
-        if len(batch) == batch_size or (len(batch) + 1) * length(lines[i]) > MOST_CHARACTERS:
-            finish()
-        batch.append(i)
-    finish()
-    return [translations[i] for i in range(len(lines))]
+def _shifted(ids: tf.Tensor) -> tf.Tensor:
+    """Return what the decoder reads to write ids [B, T]: the start token, and all but the last of them."""
+    return tf.concat([tf.fill([tf.shape(ids)[0], 1], START), ids], axis=1)[:, :-1]

@@ -1,8 +1,18 @@
 """Search over a step function: greedy, beam, sampling. It knows no model."""
 
-from tf_transformer.decoding.beam import beam_search, length_penalty
+from tf_transformer.decoding.beam import beam_search, coverage_reward, length_penalty
 from tf_transformer.decoding.greedy import greedy
 from tf_transformer.decoding.sampling import sample
 from tf_transformer.decoding.search import Hypotheses, Rules, Sentences, Step
 
-__all__ = ["Hypotheses", "Rules", "Sentences", "Step", "beam_search", "greedy", "length_penalty", "sample"]
+__all__ = [
+    "Hypotheses",
+    "Rules",
+    "Sentences",
+    "Step",
+    "beam_search",
+    "coverage_reward",
+    "greedy",
+    "length_penalty",
+    "sample",
+]

@@ -5,12 +5,31 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.decoding.search import Hypotheses, Rules, Sentences, Step, free_rows, last_tokens, store
+from tf_transformer.decoding.search import (
+    Hypotheses,
+    Rules,
+    Sentences,
+    Step,
+    add_token,
+    no_tokens,
+    repeat_until_done,
+    store,
+    token_before,
+)
 
 
 def length_penalty(length: Any, alpha: float) -> tf.Tensor:
     """Return ((5 + length) / 6)^alpha, by which a summed log-probability is divided (Wu et al. 2016, equation 14)."""
     return ((5.0 + tf.cast(length, tf.float32)) / 6.0) ** alpha
+
+
+def coverage_reward(covered: tf.Tensor) -> tf.Tensor:
+    """Return the sum over source positions of log(min(attention, 1)), at most 0 (Wu et al. 2016, equation 14).
+
+    Args:
+        covered: [..., S], the attention that the positions have had, summed over the tokens.
+    """
+    return tf.reduce_sum(tf.math.log(tf.clip_by_value(covered, 1e-9, 1.0)), axis=-1)
 
 
 class State(NamedTuple):
@@ -24,12 +43,14 @@ class State(NamedTuple):
     """[b, K, T]"""
     log_probabilities: tf.Tensor
     """[b, K]; -inf in the place of a hypothesis that is not there"""
+    covered: Any
+    """[b, K, S]: the attention that source positions have had; () where coverage does not count"""
     cache: Any
     """of the step function; tensors [b * K, ...]"""
     final: Hypotheses
     """the K best final ones of the b sentences"""
-    results: Hypotheses
-    """of all sentences, those of the ones that are left as of some time before"""
+    results: Any
+    """of all sentences, those of the ones that are left as of some time before; () where none leaves the batch"""
 
 
 def beam_search(
@@ -40,85 +61,93 @@ def beam_search(
     *,
     beam_size: int = 4,
     alpha: float = 0.6,
+    beta: float = 0.0,
     n_best: int = 1,
     early_stopping: bool = False,
+    capacity: Any = None,
 ) -> Hypotheses:
     """Search for the hypotheses of the highest log-probability / ((5 + length) / 6)^alpha.
 
     A hypothesis is final with its end token, or at its limit. The search for a sentence ends when no hypothesis that
-    goes on can still beat its `n_best` best final ones: a log-probability only falls, and no penalty is larger than
-    that of the limit. Sentences that are done leave the batch.
+    goes on can still beat its `n_best` best final ones: a log-probability only falls, no penalty is larger than that
+    of the limit, and more cannot be covered than all. Sentences that are done leave the batch.
 
     Args:
         step: gives the logits of the next token.
         cache: what the first step is given, with `beam_size` rows for each sentence.
         sentences: B of them.
         rules: what hypotheses may be made of.
-        beam_size: hypotheses that are kept at every step, K (paper 6.1: 4).
+        beam_size: hypotheses that are kept at every step, K (paper 6.1: 4). They are the most probable ones; the
+            penalties rank what is final.
         alpha: exponent of the length penalty (paper 6.1: 0.6); 0 ranks by log-probability alone.
+        beta: weight of the coverage penalty, at least 0; above 0 `coverage_reward` times it is added to a score,
+            and `sentences` must have `covered`.
         n_best: hypotheses to return, N; at most `beam_size`.
         early_stopping: stop for a sentence once it has `beam_size` final hypotheses, as most toolkits do: sooner,
             but a better one may be missed.
+        capacity: as in `greedy`.
 
     Returns:
         N hypotheses a sentence; their scores are the penalised log-probabilities.
     """
     size, width = tf.shape(sentences.limits)[0], beam_size
     none = Hypotheses(
-        ids=tf.zeros([size, width, 0], tf.int32),
+        ids=no_tokens([size, width], capacity),
         scores=tf.fill([size, width], -np.inf),
         log_probabilities=tf.fill([size, width], -np.inf),
     )
     first = tf.where((tf.range(width) == 0) & (sentences.limits[:, None] > 0), 0.0, -np.inf)
-    state = State(sentences, tf.range(size), none.ids, first, cache, none, none)
+    covered = tf.repeat(sentences.covered[:, None], width, axis=1) if beta else ()
+    state = State(sentences, tf.range(size), none.ids, first, covered, cache, none, ())
+    if capacity is None:
+        state = _without_done(state._replace(results=none))
 
-    def advance(state: State) -> tuple[State]:
+    def advance(position: tf.Tensor, state: State) -> State:
         b = tf.shape(state.places)[0]
-        position = tf.shape(state.ids)[2]
-        rows = tf.reshape(state.ids, [-1, position])
-        logits, cache = step(last_tokens(rows, rules.start), position, state.cache, state.sentences.context)
+        rows = tf.reshape(state.ids, [b * width, tf.shape(state.ids)[2]])
+        last = token_before(rows, position, rules.start)
+        logits, attention, cache = step(last, position, state.cache, state.sentences.context)
         prefix = state.sentences.prefix
-        allowed = rules.apply(logits, rows, tf.repeat(prefix, width, axis=0) if tf.is_tensor(prefix) else ())
+        prefix = tf.repeat(prefix, width, axis=0) if tf.is_tensor(prefix) else ()
+        allowed = rules.apply(logits, rows, position, prefix)
         # The best of every hypothesis are enough to find the best of all; no [R, V] of log-probabilities is made.
         values, tokens = tf.math.top_k(allowed, tf.minimum(2 * width, tf.shape(logits)[1]))
         gained = values - tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
-        total = state.log_probabilities[:, :, None] + tf.reshape(gained, [b, width, -1])
-        choices = tf.shape(total)[2]
-        best, chosen = tf.math.top_k(tf.reshape(total, [b, -1]), tf.minimum(2 * width, width * choices))
+        choices = tf.shape(values)[1]
+        total = state.log_probabilities[:, :, None] + tf.reshape(gained, [b, width, choices])
+        best, chosen = tf.math.top_k(tf.reshape(total, [b, width * choices]), tf.minimum(2 * width, width * choices))
         parents = chosen // choices
-        token = tf.gather(tf.reshape(tokens, [b, -1]), chosen, batch_dims=1)
-        ids = tf.concat([tf.gather(state.ids, parents, batch_dims=1), token[:, :, None]], axis=2)
+        token = tf.gather(tf.reshape(tokens, [b, width * choices]), chosen, batch_dims=1)
+        ids = add_token(tf.gather(state.ids, parents, batch_dims=1), token, position, capacity)
 
         length, limits = position + 1, state.sentences.limits
+        scores, covered = best / length_penalty(length, alpha), ()
+        if beta:
+            covered = state.covered + tf.reshape(attention, tf.shape(state.covered))
+            scores += beta * tf.gather(coverage_reward(covered), parents, batch_dims=1)
         is_final = (token == rules.end) | (length >= limits)[:, None]
         # One that ends must be among the best K, as one that goes on must.
         is_kept = is_final & (tf.range(tf.shape(best)[1]) < width)
-        new = Hypotheses(ids, tf.where(is_kept, best / length_penalty(length, alpha), -np.inf), best)
-        final = _best(state.final, new, width)
+        final = _best(state.final, Hypotheses(ids, tf.where(is_kept, scores, -np.inf), best), width)
         going_on, kept = tf.math.top_k(tf.where(is_final, -np.inf, best), width)
         # What a hypothesis can reach at most.
         longest = limits if alpha >= 0 else tf.fill([b], length + 1)
         reachable = tf.reduce_max(going_on, axis=1) / length_penalty(longest, alpha)
         enough = final.scores[:, width - 1] > -np.inf if early_stopping else final.scores[:, n_best - 1] >= reachable
-        rows = tf.range(b)[:, None] * width + tf.gather(parents, kept, batch_dims=1)
-        return (
-            _without_done(
-                state._replace(
-                    ids=tf.gather(ids, kept, batch_dims=1),
-                    log_probabilities=tf.where(enough[:, None], -np.inf, going_on),
-                    cache=tf.nest.map_structure(lambda kept: tf.gather(kept, tf.reshape(rows, [-1])), cache),
-                    final=final,
-                )
-            ),
+        parents = tf.gather(parents, kept, batch_dims=1)
+        rows = tf.reshape(tf.range(b)[:, None] * width + parents, [-1])
+        state = state._replace(
+            ids=tf.gather(ids, kept, batch_dims=1),
+            log_probabilities=tf.where(enough[:, None], -np.inf, going_on),
+            covered=tf.gather(covered, parents, batch_dims=1) if beta else (),
+            cache=tf.nest.map_structure(lambda kept: tf.gather(kept, rows), cache),
+            final=final,
         )
+        return _without_done(state) if capacity is None else state
 
-    (state,) = tf.while_loop(
-        lambda state: tf.size(state.places) > 0,
-        advance,
-        (_without_done(state),),
-        shape_invariants=(tf.nest.map_structure(free_rows, state),),
-    )
-    found = tf.nest.map_structure(lambda tensor: tensor[:, :n_best], state.results)
+    state = repeat_until_done(advance, lambda state: state.log_probabilities > -np.inf, state)
+    found = state.final if capacity is not None else state.results
+    found = tf.nest.map_structure(lambda tensor: tensor[:, :n_best], found)
     there = found.scores > -np.inf
     empty = (sentences.limits <= 0)[:, None] & (tf.range(n_best) == 0)
     return Hypotheses(
@@ -129,8 +158,9 @@ def beam_search(
 
 
 def _best(old: Hypotheses, new: Hypotheses, count: int) -> Hypotheses:
-    """Return the `count` best of both; the new ones are one token longer."""
-    old = old._replace(ids=tf.pad(old.ids, [[0, 0], [0, 0], [0, 1]]))
+    """Return the `count` best of both; the ids of the new ones may be one token longer."""
+    more = tf.shape(new.ids)[2] - tf.shape(old.ids)[2]
+    old = old._replace(ids=tf.pad(old.ids, [[0, 0], [0, 0], [0, more]]))
     both = tf.nest.map_structure(lambda a, b: tf.concat([a, b], axis=1), old, new)
     _, chosen = tf.math.top_k(both.scores, count)
     return tf.nest.map_structure(lambda tensor: tf.gather(tensor, chosen, batch_dims=1), both)
@@ -142,15 +172,19 @@ def _without_done(state: State) -> State:
     is_live = tf.reduce_any(state.log_probabilities > -np.inf, axis=1)
     live = tf.cast(tf.reshape(tf.where(is_live), [-1]), tf.int32)
 
+    def taken(tensors: Any) -> Any:
+        return tf.nest.map_structure(lambda tensor: tf.gather(tensor, live), tensors)
+
     def compact() -> State:
         rows = tf.reshape(live[:, None] * width + tf.range(width), [-1])
         return State(
             sentences=state.sentences.take(live),
-            places=tf.gather(state.places, live),
-            ids=tf.gather(state.ids, live),
-            log_probabilities=tf.gather(state.log_probabilities, live),
+            places=taken(state.places),
+            ids=taken(state.ids),
+            log_probabilities=taken(state.log_probabilities),
+            covered=taken(state.covered),
             cache=tf.nest.map_structure(lambda tensor: tf.gather(tensor, rows), state.cache),
-            final=tf.nest.map_structure(lambda tensor: tf.gather(tensor, live), state.final),
+            final=taken(state.final),
             results=store(state.results, state.final, state.places),
         )
 

@@ -5,7 +5,17 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tf_transformer.decoding.search import Hypotheses, Rules, Sentences, Step, free_rows, last_tokens, store
+from tf_transformer.decoding.search import (
+    Hypotheses,
+    Rules,
+    Sentences,
+    Step,
+    add_token,
+    no_tokens,
+    repeat_until_done,
+    store,
+    token_before,
+)
 
 Choose = Callable[[tf.Tensor, tf.Tensor, Sentences], tf.Tensor]
 """`(logits [B, V], position, sentences) -> tokens [B]`; the logits are -inf where a rule forbids."""
@@ -25,11 +35,16 @@ class State(NamedTuple):
     """[b], boolean"""
     cache: Any
     """of the step function; tensors [b, ...]"""
-    results: Hypotheses
-    """of all sentences, those of the ones that are left as of some time before"""
+    results: Any
+    """of all sentences, those of the ones that are left as of some time before; () where none leaves the batch"""
+
+    def found(self) -> Hypotheses:
+        """Return the hypotheses of the b sentences."""
+        scores = self.log_probabilities[:, None]
+        return Hypotheses(self.ids[:, None], scores, scores)
 
 
-def greedy(step: Step, cache: Any, sentences: Sentences, rules: Rules) -> Hypotheses:
+def greedy(step: Step, cache: Any, sentences: Sentences, rules: Rules, capacity: Any = None) -> Hypotheses:
     """Take the most probable token until every sentence has ended, by the end token or by its limit.
 
     Args:
@@ -37,53 +52,53 @@ def greedy(step: Step, cache: Any, sentences: Sentences, rules: Rules) -> Hypoth
         cache: what the first step is given, with a row for each sentence.
         sentences: B of them.
         rules: what hypotheses may be made of.
+        capacity: at least the largest limit. No shape changes then and no sentence leaves the batch, so that XLA can
+            compile the search; None is for all else.
 
     Returns:
         One hypothesis a sentence; its score is its log-probability.
     """
-    return one_path(step, cache, sentences, rules, lambda logits, *_: tf.argmax(logits, axis=-1, output_type=tf.int32))
+
+    def choose(logits: tf.Tensor, position: tf.Tensor, sentences: Sentences) -> tf.Tensor:
+        return tf.argmax(logits, axis=-1, output_type=tf.int32)
+
+    return one_path(step, cache, sentences, rules, choose, capacity)
 
 
-def one_path(step: Step, cache: Any, sentences: Sentences, rules: Rules, choose: Choose) -> Hypotheses:
+def one_path(
+    step: Step, cache: Any, sentences: Sentences, rules: Rules, choose: Choose, capacity: Any = None
+) -> Hypotheses:
     """Write the token that `choose` takes, at every step; otherwise as `greedy`."""
     size = tf.shape(sentences.limits)[0]
-    nothing = Hypotheses(tf.zeros([size, 1, 0], tf.int32), tf.zeros([size, 1]), tf.zeros([size, 1]))
     state = State(
         sentences=sentences,
         places=tf.range(size),
-        ids=nothing.ids[:, 0],
-        log_probabilities=nothing.scores[:, 0],
+        ids=no_tokens([size], capacity),
+        log_probabilities=tf.zeros([size]),
         is_live=sentences.limits > 0,
         cache=cache,
-        results=nothing,
+        results=(),
     )
+    if capacity is None:
+        state = _without_done(state._replace(results=state.found()))
 
-    def advance(state: State) -> tuple[State]:
-        position = tf.shape(state.ids)[1]
-        last = last_tokens(state.ids, rules.start)
-        logits, cache = step(last, position, state.cache, state.sentences.context)
-        allowed = rules.apply(logits, state.ids, state.sentences.prefix)
+    def advance(position: tf.Tensor, state: State) -> State:
+        last = token_before(state.ids, position, rules.start)
+        logits, _, cache = step(last, position, state.cache, state.sentences.context)
+        allowed = rules.apply(logits, state.ids, position, state.sentences.prefix)
         token = tf.where(state.is_live, choose(allowed, position, state.sentences), rules.pad)
         # The log-probability of one token: no [B, V] of them is made.
         gained = tf.gather(logits, token, batch_dims=1) - tf.reduce_logsumexp(logits, axis=-1)
-        return (
-            _without_done(
-                state._replace(
-                    ids=tf.concat([state.ids, token[:, None]], axis=1),
-                    log_probabilities=state.log_probabilities + tf.where(state.is_live, gained, 0.0),
-                    is_live=state.is_live & (token != rules.end) & (position + 1 < state.sentences.limits),
-                    cache=cache,
-                )
-            ),
+        state = state._replace(
+            ids=add_token(state.ids, token, position, capacity),
+            log_probabilities=state.log_probabilities + tf.where(state.is_live, gained, 0.0),
+            is_live=state.is_live & (token != rules.end) & (position + 1 < state.sentences.limits),
+            cache=cache,
         )
+        return _without_done(state) if capacity is None else state
 
-    (state,) = tf.while_loop(
-        lambda state: tf.size(state.places) > 0,
-        advance,
-        (_without_done(state),),
-        shape_invariants=(tf.nest.map_structure(free_rows, state),),
-    )
-    return state.results
+    state = repeat_until_done(advance, lambda state: state.is_live, state)
+    return state.results if capacity is None else state.found()
 
 
 def _without_done(state: State) -> State:
@@ -91,7 +106,6 @@ def _without_done(state: State) -> State:
     live = tf.cast(tf.reshape(tf.where(state.is_live), [-1]), tf.int32)
 
     def compact() -> State:
-        scores = state.log_probabilities[:, None]
         return State(
             sentences=state.sentences.take(live),
             places=tf.gather(state.places, live),
@@ -99,7 +113,7 @@ def _without_done(state: State) -> State:
             log_probabilities=tf.gather(state.log_probabilities, live),
             is_live=tf.gather(state.is_live, live),
             cache=tf.nest.map_structure(lambda tensor: tf.gather(tensor, live), state.cache),
-            results=store(state.results, Hypotheses(state.ids[:, None], scores, scores), state.places),
+            results=store(state.results, state.found(), state.places),
         )
 
     return tf.cond(2 * tf.size(live) <= tf.size(state.is_live), compact, lambda: state)

@@ -16,6 +16,7 @@ def sample(
     temperature: float = 1.0,
     top_k: int = 0,
     top_p: float = 1.0,
+    capacity: Any = None,
 ) -> Hypotheses:
     """Draw every token from softmax(logits / temperature), cut to the most probable tokens.
 
@@ -30,6 +31,7 @@ def sample(
         temperature: above 0; below 1 it makes the probable more so.
         top_k: most tokens to draw from; 0 has no such limit.
         top_p: draw from the fewest tokens whose probabilities add up to at least this; 1 has no such limit.
+        capacity: as in `greedy`.
 
     Returns:
         One hypothesis a sentence; its score is its log-probability under the model, temperature 1 and no cut.
@@ -50,4 +52,4 @@ def sample(
         )
         return tf.gather(tokens, index, batch_dims=1)
 
-    return one_path(step, cache, sentences, rules, choose)
+    return one_path(step, cache, sentences, rules, choose, capacity)

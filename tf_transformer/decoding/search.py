@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-Step = Callable[[tf.Tensor, tf.Tensor, Any, Any], tuple[tf.Tensor, Any]]
-"""`(ids [R], position, cache, context) -> (logits [R, V], cache)`.
+Step = Callable[[tf.Tensor, tf.Tensor, Any, Any], tuple[tf.Tensor, Any, Any]]
+"""`(ids [R], position, cache, context) -> (logits [R, V], attention, cache)`.
 
 The R rows are those of the sentences, as many for each as a search has hypotheses. Tensors of the cache have a row for
-each of them and may grow along other axes; those of the context have one for each sentence.
+each of them and may grow along other axes; those of the context have one for each sentence. The attention, [R, S], is
+how much the token reads of every source position; it may be `()` where no coverage is asked for.
 """
 
 
@@ -36,6 +37,9 @@ class Sentences(NamedTuple):
     """[B, P], int32: tokens to begin with; 0 where a row has fewer. () where there is none"""
     uniform: Any = ()
     """[B, at least the largest limit], float32, at least 0 and below 1: what chance decides by. () where it does not"""
+    covered: Any = ()
+    """[B, S], float32: the attention that source positions have before the first step: 0, and 1 where there is nothing
+    to cover, such as padding. () where coverage does not count"""
 
     def take(self, rows: tf.Tensor) -> "Sentences":
         """Return the sentences of those rows."""
@@ -58,40 +62,61 @@ class Rules(NamedTuple):
     no_repeat_ngram: int = 0
     """size of the n-grams that a hypothesis has once at most; 0 allows all"""
 
-    def apply(self, logits: tf.Tensor, ids: tf.Tensor, prefix: Any = ()) -> tf.Tensor:
-        """Return logits [R, V] with -inf at the tokens that may not follow ids [R, T]; prefix [R, P], or ()."""
+    def apply(self, logits: tf.Tensor, ids: tf.Tensor, position: tf.Tensor, prefix: Any = ()) -> tf.Tensor:
+        """Return logits [R, V] with -inf at the tokens that may not stand at a position.
+
+        Args:
+            logits: of that position.
+            ids: [R, at least position], what stands before it.
+            position: 0 or more, scalar.
+            prefix: [R, P], forced whatever the other rules say; or ().
+        """
         vocabulary = tf.shape(logits)[-1]
-        position = tf.shape(ids)[1]
         never = tf.reduce_any(tf.one_hot([self.pad, self.start, *self.banned], vocabulary, True, False), axis=0)
         if self.min_length:
             never |= tf.one_hot(self.end, vocabulary, True, False) & (position < self.min_length)
         refused = tf.broadcast_to(never, tf.shape(logits))
         if self.no_repeat_ngram:
-            refused |= _completes_a_repeated_ngram(ids, self.no_repeat_ngram, vocabulary)
+            refused |= _completes_a_repeated_ngram(ids, position, self.no_repeat_ngram, vocabulary)
         if tf.is_tensor(prefix):
-            # Forced, whatever the other rules say.
             here = tf.pad(prefix, [[0, 0], [0, 1]])[:, tf.minimum(position, tf.shape(prefix)[1])]
             forced = tf.one_hot(here, vocabulary, False, True)
             refused = tf.where(here[:, None] != self.pad, forced, refused)
         return tf.where(refused, -np.inf, logits)
 
 
-def _completes_a_repeated_ngram(ids: tf.Tensor, n: int, vocabulary: tf.Tensor) -> tf.Tensor:
-    """Return [R, V], boolean: the tokens that would complete an n-gram that ids [R, T] have already."""
-    rows, length = tf.shape(ids)[0], tf.shape(ids)[1]
-    starts = tf.maximum(length - n + 1, 0)
-    same = tf.ones([rows, starts], tf.bool)
+def _completes_a_repeated_ngram(ids: tf.Tensor, position: tf.Tensor, n: int, vocabulary: tf.Tensor) -> tf.Tensor:
+    """Return [R, V], boolean: the tokens that would complete an n-gram that ids have before the position."""
+    rows = tf.shape(ids)[0]
+    ids = tf.pad(ids, [[0, 0], [0, n]])  # so that there is something to look at
+    count = tf.shape(ids)[1] - n + 1
+    starts = tf.range(count)
+    same = tf.repeat(starts[None] + n <= position, rows, axis=0)
     for i in range(n - 1):
-        last = ids[:, length - n + 1 + i : length - n + 2 + i]
-        same &= ids[:, i : i + starts] == last[:, : tf.minimum(starts, 1)]
-    followers = tf.where(same, ids[:, n - 1 : n - 1 + starts], vocabulary)  # none: beyond the vocabulary
-    return tf.reduce_any(tf.one_hot(followers, vocabulary, True, False), axis=1)
+        last = tf.gather(ids, tf.maximum(position - n + 1 + i, 0), axis=1)
+        same &= ids[:, i : i + count] == last[:, None]
+    followers = tf.where(same, ids[:, n - 1 : n - 1 + count], vocabulary)  # none: beyond the vocabulary
+    places = tf.stack([tf.repeat(tf.range(rows)[:, None], count, axis=1), followers], axis=-1)
+    none = tf.zeros([rows, vocabulary + 1], tf.bool)
+    return tf.tensor_scatter_nd_update(none, places, tf.ones_like(followers, tf.bool))[:, :vocabulary]
 
 
-def last_tokens(ids: tf.Tensor, start: int) -> tf.Tensor:
-    """Return the last token of ids [..., T]: [...]; the start token where T is 0."""
+def no_tokens(rows: list[Any], capacity: Any) -> tf.Tensor:
+    """Return ids [*rows, T] before the first token: T is 0, or the capacity."""
+    return tf.zeros([*rows, 0 if capacity is None else capacity], tf.int32)
+
+
+def add_token(ids: tf.Tensor, token: tf.Tensor, position: tf.Tensor, capacity: Any) -> tf.Tensor:
+    """Return ids [..., T] with a token [...] at a position: behind them, or in one of the places of the capacity."""
+    if capacity is None:
+        return tf.concat([ids, token[..., None]], axis=-1)
+    return tf.where(tf.range(tf.shape(ids)[-1]) == position, token[..., None], ids)
+
+
+def token_before(ids: tf.Tensor, position: tf.Tensor, start: int) -> tf.Tensor:
+    """Return the token [...] of ids [..., T] before a position; the start token at position 0."""
     first = tf.fill(tf.concat([tf.shape(ids)[:-1], [1]], axis=0), start)
-    return tf.concat([first, ids], axis=-1)[..., -1]
+    return tf.gather(tf.concat([first, ids], axis=-1), position, axis=-1)
 
 
 def store(results: Hypotheses, found: Hypotheses, places: tf.Tensor) -> Hypotheses:
@@ -104,7 +129,18 @@ def store(results: Hypotheses, found: Hypotheses, places: tf.Tensor) -> Hypothes
     return tf.nest.map_structure(lambda old, new: tf.gather(tf.concat([old, new], axis=0), rows), padded, found)
 
 
-def free_rows(tensor: tf.Tensor) -> tf.TensorShape:
+def repeat_until_done(advance: Callable[[tf.Tensor, Any], Any], is_live: Callable[[Any], tf.Tensor], state: Any) -> Any:
+    """Return the state after `advance(position, state) -> state` at positions 0, 1, ... while any is live."""
+    _, state = tf.while_loop(
+        lambda position, state: tf.reduce_any(is_live(state)),
+        lambda position, state: (position + 1, advance(position, state)),
+        (tf.constant(0), state),
+        shape_invariants=(tf.TensorShape([]), tf.nest.map_structure(_free_rows, state)),
+    )
+    return state
+
+
+def _free_rows(tensor: tf.Tensor) -> tf.TensorShape:
     """Return the shape that a tensor has throughout a search: any number of rows, and any size of axes that grow.
 
     An axis grows if it is unknown or empty at first.

@@ -150,7 +150,7 @@ class MultiHeadAttention(ExplicitMaskLayer):
         drop = None
         if self.dropout_rate:
             drop = lambda weights: self.dropout(weights, training=training)  # noqa: E731
-        output, weights = scaled_dot_product_attention(query, *context, mask, drop)
+        output, weights = scaled_dot_product_attention(query, context.key, context.value, mask, drop)
         batch, _, length, _ = ops.shape(output)
         output = ops.reshape(ops.transpose(output, (0, 2, 1, 3)), (batch, length, self.d_model))
         return self.output_projection(output), weights

@@ -30,7 +30,7 @@ class FixedKeyValue(NamedTuple):
     """[B, H, S, D/H]"""
 
     def add(self, new: KeyValue, position: Any) -> tuple["FixedKeyValue", Any]:
-        """Return the cache with the new position [B, H, 1, D/H] in its place, and the mask [1, 1, S] of those filled."""
+        """Return the cache with the new position [B, H, 1, D/H] put in, and the mask [1, 1, S] of what is filled."""
         start = (0, 0, position, 0)
         filled = FixedKeyValue(*(ops.slice_update(old, start, one) for old, one in zip(self, new, strict=True)))
         return filled, ops.reshape(ops.arange(ops.shape(self.key)[2]) <= position, (1, 1, -1))

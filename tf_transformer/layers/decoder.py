@@ -97,7 +97,7 @@ class DecoderLayer(ExplicitMaskLayer):
     def call_with_weights(
         self, x: Any, context: Any, mask: Any = None, context_mask: Any = None, training: bool | None = None
     ) -> tuple[Any, Any]:
-        """Decode as `call` does, of a layer that is built; besides the output, the weights on the source [B, H, T, S]."""
+        """As `call`, of a layer that is built: the output, and its weights on the source [B, H, T, S]."""
         causal = causal_mask(x.shape[1] or keras.ops.shape(x)[1])
         mask = causal if mask is None else keras.ops.logical_and(mask, causal)
         y, _ = self.self_attention(self.self_residual.enter(x), mask=mask, training=training)
@@ -106,9 +106,7 @@ class DecoderLayer(ExplicitMaskLayer):
         x = self.cross_residual.leave(x, y, training)
         return self.feed_forward(x, training=training), weights
 
-    def step(
-        self, x: Any, position: Any, cache: Cache, context: KeyValue, context_mask: Any
-    ) -> tuple[Any, Any, Cache]:
+    def step(self, x: Any, position: Any, cache: Cache, context: KeyValue, context_mask: Any) -> tuple[Any, Any, Cache]:
         """Decode one new position x [B * K, 1, D] after those in the cache, of K hypotheses for each of B sources.
 
         Returns:

@@ -6,10 +6,11 @@ from typing import Any
 
 import keras
 
+from tf_transformer.corpus import translate_lines
 from tf_transformer.data import Pairs
 from tf_transformer.evaluation import bleu_metric
 from tf_transformer.run_directory import average_name
-from tf_transformer.translator import Translator, translate_lines
+from tf_transformer.translator import Translator
 
 
 @contextlib.contextmanager
@@ -85,7 +86,8 @@ class TranslateValidation(keras.callbacks.Callback):
             return
         sources, references = self.pairs.sources[:count], self.pairs.targets[:count]
         with averaged(self.model):
-            translations = list(translate_lines(self.translator.translate_strings, sources))
+            found = translate_lines(self.translator.translate_strings, sources, count=self.translator.count_tokens)
+            translations = list(found)
         if is_scored:
             scored = slice(self.bleu_sentences)
             logs["val_bleu"] = self.mean(self.metric.corpus_score(translations[scored], [references[scored]]).score)

@@ -1,0 +1,80 @@
+"""The commands that make weights: train, average."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from tf_transformer import config, settings
+from tf_transformer.arguments import DATA_HELP
+from tf_transformer.commands.places import check_place
+from tf_transformer.errors import InputError
+from tf_transformer.quiet import import_tensorflow
+
+
+def train(options: argparse.Namespace) -> None:
+    """Train a run, or go on with it."""
+    resolved = _resolve(options)
+    if resolved.data.corpus is None:
+        raise InputError(f"no data: give --data {DATA_HELP}")
+    check_place("--run-dir", options.run_dir)
+    import_tensorflow()
+    from tf_transformer.training import fit
+    from tf_transformer.training.strategy import make_strategy
+
+    strategy = make_strategy(options.strategy, options.devices)
+    run = fit.train(resolved, options.run_dir, overwrite=options.overwrite, strategy=strategy)
+    print(f"trained: {run.path}")
+
+
+def _resolve(options: argparse.Namespace) -> config.Config:
+    """Lay preset, sizes of the run to start from, TOML file, settings and named options over each other."""
+    file = settings.read_toml(options.config) if options.config else {}
+    name = str(file.pop("preset", "tiny"))
+    corpus, *extra = options.data or [None]
+    named = (
+        ("data", "corpus", corpus),
+        ("data", "extra_corpora", extra or None),
+        ("data", "weights", options.weights),
+        ("data", "validation_corpus", options.validation_data),
+        ("training", "init_from", options.init_from),
+        ("training", "mixed_precision", options.mixed_precision),
+        ("training", "deterministic", options.deterministic),
+        ("data", "source", options.source),
+        ("data", "target", options.target),
+        ("training", "max_steps", options.max_steps),
+        ("training", "seed", options.seed),
+        ("tokenizer", "file", options.tokenizer),
+    )
+    layers = (
+        file,
+        *map(settings.parse_setting, options.set),
+        *({section: {key: value}} for section, key, value in named if value is not None),
+    )
+    preset = config.preset(options.preset or name)
+    resolved = settings.override(preset, *layers)
+    if (start := resolved.training.init_from) is not None:
+        goes_on = not options.overwrite and Path(options.run_dir, "config.json").exists()
+        resolved = settings.override(preset, _sizes_of(options.run_dir if goes_on else start), *layers)
+    for key in ("input_vocab_size", "target_vocab_size"):
+        if (size := getattr(resolved.model, key)) is not None:
+            raise InputError(f"model.{key} comes from the tokenizer: set tokenizer.vocab_size. Received: {size}")
+    return resolved
+
+
+def _sizes_of(run_dir: str) -> dict[str, Any]:
+    """Return the model of a run to start from, as `override` takes it; its vocabulary comes with its tokenizer."""
+    import_tensorflow()
+    from tf_transformer.run_directory import RunDirectory
+
+    model = dataclasses.asdict(RunDirectory(run_dir).config.model)
+    return {"model": model | {"input_vocab_size": None, "target_vocab_size": None}}
+
+
+def average(options: argparse.Namespace) -> None:
+    """Write the mean of several checkpoints as a model."""
+    import_tensorflow()
+    from tf_transformer.averaging import average_run
+
+    run = average_run(options.run_dir, options.output, last=options.last, best=options.best)
+    print(f"averaged: {run.path}")

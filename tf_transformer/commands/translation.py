@@ -1,0 +1,134 @@
+"""The commands that put text through a model: translate, score, evaluate."""
+
+import argparse
+import dataclasses
+import itertools
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from tf_transformer import config, settings
+from tf_transformer.commands.models import open_model
+from tf_transformer.commands.places import check_place
+from tf_transformer.errors import InputError
+
+Line = TypeVar("Line")
+
+
+def translate(options: argparse.Namespace) -> None:
+    """Translate standard input to standard output, as far ahead as a window of lines."""
+    model, _ = open_model(options)
+    from tf_transformer.corpus import translate_lines
+
+    def translated(lines: list[str]) -> list[list[tuple[str, float]]]:
+        if options.scores or options.n_best > 1:
+            return model.n_best_strings(lines, options.n_best)
+        return [[(text, math.nan)] for text in model.translate_strings(lines)]
+
+    lines = _decoded(sys.stdin.buffer)
+    found = translate_lines(translated, lines, count=model.count_tokens, batch_tokens=options.batch_tokens)
+    for translations in _counted(found):
+        for translation, score in translations:
+            shown = f"{score:.4f}\t{translation}" if options.scores else translation
+            sys.stdout.buffer.write(shown.encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def score(options: argparse.Namespace) -> None:
+    """Print how probable given translations are."""
+    sources, targets = (_lines_of(Path(file)) for file in (options.source, options.target))
+    if len(sources) != len(targets):
+        raise InputError(
+            f"{options.source} and {options.target} must have the same number of lines. "
+            f"Received: {len(sources)} and {len(targets)}"
+        )
+    model, _ = open_model(options)
+    from tf_transformer.corpus import translate_lines
+
+    def count(pairs: list[tuple[str, str]]) -> list[int]:
+        return list(map(max, *(model.count_tokens(list(side)) for side in zip(*pairs, strict=True))))
+
+    total, tokens = 0.0, 0
+    pairs = list(zip(sources, targets, strict=True))
+    for of_tokens in translate_lines(model.score_strings, pairs, count=count, batch_tokens=options.batch_tokens):
+        numbers = [sum(of_tokens), math.exp(-sum(of_tokens) / len(of_tokens)), *(of_tokens if options.tokens else ())]
+        print("\t".join(f"{number:.4f}" for number in numbers))
+        total, tokens = total + sum(of_tokens), tokens + len(of_tokens)
+    if tokens:
+        print(f"{tokens} tokens, perplexity {math.exp(-total / tokens):.4f}", file=sys.stderr)
+
+
+def _lines_of(file: Path) -> list[str]:
+    with file.open("rb") as lines:
+        return list(_decoded(lines, os.fspath(file)))
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    """Translate a test set and print BLEU and chrF."""
+    from tf_transformer import evaluation
+
+    evaluation.bleu_metric(options.tokenize)  # refused before anything is translated
+    output = Path(options.output) if options.output else None
+    if output and output.is_dir():
+        raise InputError(f"--output {output} is a folder: give a file")
+    if output:
+        check_place("--output", os.fspath(output.parent))
+    model, description = open_model(options)
+    from tf_transformer.corpus import translate_lines
+    from tf_transformer.data import read
+
+    trained = settings.override(config.Config(), description["config"]).data
+    given = {"corpus": options.data, "source": options.source, "target": options.target}
+    data = dataclasses.replace(trained, **{name: value for name, value in given.items() if value is not None})
+    pairs = read(data, options.split)
+    start = time.perf_counter()
+    lines = translate_lines(
+        model.translate_strings, pairs.sources, count=model.count_tokens, batch_tokens=options.batch_tokens
+    )
+    translations = list(_counted(lines, total=len(pairs.sources)))
+    seconds = time.perf_counter() - start
+    scores = evaluation.score(translations, pairs.targets, options.tokenize)
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        beside = output.with_name(f".{output.name}.{os.getpid()}")
+        try:
+            beside.write_text("".join(f"{translation}\n" for translation in translations), "utf-8")
+            beside.rename(output)
+        finally:
+            beside.unlink(missing_ok=True)
+    if options.json:
+        print(json.dumps(dataclasses.asdict(scores) | {"seconds": round(seconds, 2)}))
+        return
+    shown = zip(pairs.sources, translations, pairs.targets, strict=True)
+    for source, translation, reference in itertools.islice(shown, options.examples):
+        print(f"source       {source}\ntranslation  {translation}\nreference    {reference}\n")
+    exact = sum(map(str.__eq__, translations, pairs.targets))
+    print(f"BLEU  {scores.bleu:.2f}  {scores.signature}")
+    print(f"chrF2 {scores.chrf:.2f}  {scores.chrf_signature}")
+    print(f"{scores.sentences} sentences in {seconds:.1f} s, {exact} exactly as the reference")
+
+
+def _decoded(lines: Iterable[bytes], name: str = "standard input") -> Iterator[str]:
+    """Decode lines as UTF-8; only a line feed, with or without a carriage return, ends a line."""
+    for number, line in enumerate(lines, 1):
+        try:
+            yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError:
+            raise InputError(f"{name}, line {number}: not UTF-8") from None
+
+
+def _counted(lines: Iterable[Line], total: int | None = None) -> Iterator[Line]:
+    """Pass lines on, counting them on standard error where that is a terminal."""
+    shown = sys.stderr.isatty()
+    number = 0
+    for number, line in enumerate(lines, 1):
+        yield line
+        if shown and number % 16 == 0:
+            print(f"\r{number}{f' of {total}' if total else ''} sentences", end="", file=sys.stderr, flush=True)
+    if shown:
+        print(f"\r{number} sentences{' ' * 20}", file=sys.stderr)

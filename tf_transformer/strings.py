@@ -1,0 +1,55 @@
+"""What maps tensors of strings gives back, and the Python strings in it."""
+
+import logging
+from typing import NamedTuple
+
+import tensorflow as tf
+
+log = logging.getLogger(__name__)
+
+
+class Translations(NamedTuple):
+    """Translations of B sentences."""
+
+    texts: tf.Tensor
+    """[B], or [B, N], the best first; string"""
+    scores: tf.Tensor
+    """of each, float32"""
+    is_truncated: tf.Tensor
+    """[B], boolean: whether a sentence had more tokens than the search takes, and was cut"""
+
+
+class Scored(NamedTuple):
+    """How probable B given translations are; logarithms to base e."""
+
+    log_probabilities: tf.Tensor
+    """[B]: of their tokens, the end token among them, summed"""
+    token_log_probabilities: tf.Tensor
+    """[B, T]: of each token; 0 beyond the end"""
+    lengths: tf.Tensor
+    """[B], int32: tokens"""
+    is_truncated: tf.Tensor
+    """[B], boolean: whether a sentence or its translation was cut"""
+
+
+def rows_of(found: Translations, sentences: list[str]) -> list[list[tuple[str, float]]]:
+    """Return what was found, [B, N], as Python strings with their scores; a line feed in one becomes a space.
+
+    A warning names each of the sentences that was cut.
+    """
+    _warn(sentences, found.is_truncated)
+    texts = [[text.decode().replace("\n", " ") for text in row] for row in found.texts.numpy()]
+    return [list(zip(*row, strict=True)) for row in zip(texts, found.scores.numpy().tolist(), strict=True)]
+
+
+def token_scores_of(found: Scored, pairs: list[tuple[str, str]]) -> list[list[float]]:
+    """Return for every pair the log-probabilities of its target's tokens; a warning names each that was cut."""
+    _warn([f"{source}\t{target}" for source, target in pairs], found.is_truncated)
+    rows = zip(found.token_log_probabilities.numpy(), found.lengths.numpy(), strict=True)
+    return [row[:length].tolist() for row, length in rows]
+
+
+def _warn(sentences: list[str], is_truncated: tf.Tensor) -> None:
+    for sentence, is_cut in zip(sentences, is_truncated.numpy(), strict=True):
+        if is_cut:
+            log.warning("cut, for it has more tokens than the search takes (max_source_length): %.60s ...", sentence)
