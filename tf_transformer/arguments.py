@@ -191,7 +191,7 @@ def _add_batch_tokens(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--batch-tokens",
         type=_positive,
-        default=1024,
+        default=2048,
         metavar="N",
         help="most source tokens at once, each sentence counted as long as the longest (default: %(default)s)",
     )

@@ -17,7 +17,7 @@ def translate_lines(
     lines: Iterable[Line],
     *,
     count: Callable[[list[Line]], list[int]],
-    batch_tokens: int = 1024,
+    batch_tokens: int = 2048,
     window: int = 2048,
 ) -> Iterator[Translated]:
     """Translate lines in batches of like lengths, and give the translations in the order of the lines.

@@ -2,6 +2,8 @@
 
 import io
 import math
+import re
+from pathlib import Path
 
 import pytest
 
@@ -42,9 +44,21 @@ def test_every_way_to_search_copies(translate):
     for options in (
         ["--beam-size", "1"],
         ["--beam-size", "2", "--length-penalty", "0"],
+        ["--set", "decoding.coverage_penalty=0.2", "--set", "decoding.ban_unknown=true", "--beam-size", "3"],
+        ["--jit-compile", "--beam-size", "1", "--batch-tokens", "50"],
         ["--sampling-temperature", "0.01", "--top-k", "5", "--top-p", "0.9", "--seed", "3"],
     ):
         assert translate(*options)[:2] == (0, SOURCES)
+
+
+def test_a_long_line_is_cut_and_said_to_be(translate, caplog):
+    lines = [*SOURCES[:2], " ".join(SOURCES), *SOURCES[2:]]
+    code, found, _ = translate("--set", "decoding.max_source_length=30", lines=lines)
+    assert code == 0
+    assert [*found[:2], *found[3:]] == SOURCES
+    assert [record.message for record in caplog.records if "cut, for" in record.message] == [
+        f"cut, for it has more tokens than the search takes (max_source_length): {lines[2]:.60} ..."
+    ]
 
 
 def test_the_length_is_capped(translate):
@@ -62,6 +76,12 @@ def test_the_length_is_capped(translate):
         (["--length-penalty", "nan"], "length_penalty must be finite. Received: nan"),
         (["--n-best", "5"], "n_best must be 1 to beam_size (4; drawing has 1). Received: 5"),
         (["--max-length", "0"], "max_length must be at least 1. Received: 0"),
+        (["--set", "decoding.no_repeat_ngrm=2"], "did you mean 'decoding.no_repeat_ngram'"),
+        (["--set", "model.d_model=2"], "only settings of decoding can be set here. Received: --set model.d_model=2"),
+        (["--set", "decoding.coverage_penalty=-1"], "coverage_penalty must be at least 0. Received: -1"),
+        (["--set", "decoding.coverage_penalty=1", "--beam-size", "1"], "give a beam_size above 1, and no temperature"),
+        (["--set", "decoding.attention_layer=9"], "attention_layer must be at most model.num_layers, "),
+        (["--set", "decoding.max_source_length=1"], "max_source_length must be at least 2. Received: 1"),
     ],
 )
 def test_nonsense_is_refused(translate, options, message):
@@ -76,9 +96,10 @@ def test_an_export_searches_as_it_was_told(translate, copy_export):
     code, _, errors = translate("--beam-size", "2", model=copy_export)
     assert code == 2
     assert "is an export: how it searches was chosen when it was written. Give --beam-size" in errors
+    assert "Give --set decoding.min_length=1 and" in translate("--set", "decoding.min_length=1", model=copy_export)[2]
 
 
-def test_scores_of_given_translations(copy_run, translate, tmp_path, capfdbinary):
+def test_scores_of_given_translations(copy_run, copy_export, translate, tmp_path, capfdbinary):
     """A copy is probable, a wrong one is not; the search reports the same number."""
     (tmp_path / "source").write_text("".join(f"{source}\n" for source in SOURCES))
     (tmp_path / "target").write_text("".join(f"{target}\n" for target in [*SOURCES[:-1], "a a a"]))
@@ -97,9 +118,33 @@ def test_scores_of_given_translations(copy_run, translate, tmp_path, capfdbinary
     perplexity = math.exp(-sum(row[0] for row in rows) / count)
     assert errors.splitlines()[-1].startswith(f"{count} tokens, perplexity ")
     assert float(errors.split()[-1]) == pytest.approx(perplexity, rel=1e-3)
+    assert main(["score", "--model", str(copy_export), *files, "--tokens"]) == 0
+    exported = [list(map(float, line.split("\t"))) for line in capfdbinary.readouterr().out.decode().splitlines()]
+    for row, other in zip(rows, exported, strict=True):
+        assert other == pytest.approx(row, abs=1e-3)
     _, lines, _ = translate("--length-penalty", "0", "--scores")
     for line, row in zip(lines[:-1], rows, strict=False):
         assert float(line.split("\t")[0]) == pytest.approx(row[0], abs=2e-4)
+
+
+def test_what_the_page_shows_runs(copy_run, tmp_path, monkeypatch, capfd):
+    """docs/decoding.md, on this model."""
+    page = (Path(__file__).parents[2] / "docs" / "decoding.md").read_text("utf-8")
+    runtime, python, plot = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "m30k").symlink_to(copy_run)
+    assert main(["export", "--run-dir", "runs/m30k", "--output", "exported", "--format", "ctranslate2"]) == 0
+    capfd.readouterr()
+    for example in (runtime, python):
+        example = example.replace("a man is sleeping .", SOURCES[0]).replace("der mann", SOURCES[0][:3])
+        exec(example, names := {})
+        assert capfd.readouterr().out.startswith(f"{SOURCES[0]}\n")
+    assert names["begun"].texts.numpy().tolist() == [[SOURCES[0].encode()]]
+    assert names["scored"].lengths[0] > 1
+    pytest.importorskip("matplotlib").use("agg")
+    exec(plot, names)
+    assert (tmp_path / "attention.png").stat().st_size > 1000
 
 
 def test_what_cannot_be_scored_is_refused(copy_run, tmp_path, capsys):

@@ -3,12 +3,15 @@
 import json
 from pathlib import Path
 
+import ctranslate2
 import pytest
 import tensorflow as tf
 
 from tf_transformer import Translator
 from tf_transformer.cli import main
 from tf_transformer.config import DecodingConfig
+from tf_transformer.corpus import translate_lines
+from tf_transformer.ctranslate2_export import export_ctranslate2
 from tf_transformer.data import toy
 from tf_transformer.decoding import length_penalty
 
@@ -43,7 +46,8 @@ def test_a_beam_finds_what_is_at_least_as_good_as_greedy_search(run):
         "early": DecodingConfig(early_stopping=True),
     }.items():
         translator = Translator.load(run, decoding)
-        search = tf.function(translator.search, input_signature=[tf.TensorSpec([None], tf.string)])
+        signature = [tf.TensorSpec([None], tf.string)]
+        search = tf.function(lambda texts, t=translator: t.search(texts)[1], input_signature=signature)
         scores = []
         for start in range(0, 1000, 125):
             found = search(tf.constant(sources[start : start + 125]))
@@ -52,3 +56,39 @@ def test_a_beam_finds_what_is_at_least_as_good_as_greedy_search(run):
         means[name] = float(tf.reduce_mean(tf.concat(scores, axis=0)))
     assert means["beam"] >= means["greedy"]
     assert means["beam"] >= means["early"] - 1e-6
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("beam_size", "alpha"), [(1, 0.0), (4, 0.0), (4, 0.6)])
+def test_it_finds_what_ctranslate2_finds(run, tmp_path, beam_size, alpha):
+    """On 1,000 sentences. Where they differ ours is better under our score, or both are equally good.
+
+    With a length penalty CTranslate2 divides by length^alpha, and stops at `beam_size` translations: then ours are
+    at least as good under ours.
+    """
+    sources = [source for source, _ in toy.pairs("test")]
+    translator = Translator.load(run, DecodingConfig(beam_size=beam_size, length_penalty=alpha))
+    other = ctranslate2.Translator(
+        str(export_ctranslate2(run, tmp_path / "1")), compute_type="float32", intra_threads=2
+    )
+    source, target = translator.source_tokenizer, translator.target_tokenizer
+    given = [[source.pieces[i] for i in row] for row in source.tokenize(sources).to_list()]
+    options = {"beam_size": beam_size, "length_penalty": alpha, "max_decoding_length": 90, "min_decoding_length": 0}
+    theirs = [
+        target.detokenize(tf.constant([[target.pieces.index(piece) for piece in result.hypotheses[0]]]))[0]
+        for result in other.translate_batch(given, max_batch_size=64, **options)
+    ]
+    ours = translate_lines(translator.translate_strings, sources, count=translator.count_tokens)
+    differ = [
+        (source, mine, text.numpy().decode())
+        for source, mine, text in zip(sources, ours, theirs, strict=True)
+        if mine != text.numpy().decode()
+    ]
+    if not alpha or beam_size == 1:
+        assert len(differ) < 5
+    for source, *texts in differ:
+        mine, yours = (
+            sum(tokens) / ((5 + len(tokens)) / 6) ** alpha
+            for tokens in translator.score_strings([(source, text) for text in texts])
+        )
+        assert mine >= yours - 1e-3
