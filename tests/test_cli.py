@@ -280,6 +280,7 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         translate_strings=shout,
         n_best_strings=lambda sentences, n: [[(text, 0.0)] for text in shout(sentences)],
         count_tokens=lambda sentences: [1] * len(sentences),
+        check_n_best=lambda n: None,
     )
     monkeypatch.setattr(translation, "open_model", lambda options: (model, description))
     return sizes
@@ -311,7 +312,7 @@ def test_translate_keeps_order_and_number_of_lines(
     raw: bytes,
     expected: bytes,
 ) -> None:
-    assert translate(monkeypatch, raw, "--batch-tokens", "7") == 0
+    assert translate(monkeypatch, raw, "--batch-tokens", "112") == 0
     out, err = capsysbinary.readouterr()
     letters = bytes.maketrans(b"abcdefghij", b"ABCDEFGHIJ")
     assert (out, err) == (expected.translate(letters), b"")
@@ -326,7 +327,7 @@ def test_translate_names_the_line_that_is_not_utf8(
 
 
 def test_evaluate(shouting: list[int], work: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    command = ["evaluate", "--model", "any", "--output", "new/folder/out.txt", "--batch-tokens", "500"]
+    command = ["evaluate", "--model", "any", "--output", "new/folder/out.txt", "--batch-tokens", "8000"]
     assert main([*command, "--json", "--tokenize", "none"]) == 0
     scores = json.loads(capfd.readouterr().out)
     assert scores["bleu"] < 1 and scores["sentences"] == SIZES["test"] and "tok:none" in scores["signature"]

@@ -1,12 +1,12 @@
 import pytest
 import tensorflow as tf
 
-from tf_transformer.corpus import translate_lines
+from tf_transformer.corpus import LEAST_LENGTH, translate_lines
 from tf_transformer.errors import InputError
 
 
 def lengths(lines):
-    return [len(line.split()) for line in lines]
+    return [LEAST_LENGTH * len(line.split()) for line in lines]
 
 
 def test_lines_keep_their_order_and_number():
@@ -17,9 +17,9 @@ def test_lines_keep_their_order_and_number():
         return [sentence.upper() + "!" for sentence in sentences]
 
     lines = ["word " * (i * 7 % 11) + f"{i}" for i in range(101)]
-    found = translate_lines(shout, iter(lines), count=lengths, batch_tokens=29, window=32)
+    found = translate_lines(shout, iter(lines), count=lengths, batch_tokens=29 * LEAST_LENGTH, window=32)
     assert list(found) == [f"{line.upper()}!" for line in lines]
-    assert max(len(batch) * max(lengths(batch)) for batch in batches) <= 29
+    assert max(len(batch) * max(lengths(batch)) for batch in batches) <= 29 * LEAST_LENGTH
     assert sum(map(len, batches)) == 101
     assert len(batches) < 40
 
@@ -32,8 +32,23 @@ def test_a_line_beyond_the_tokens_of_a_batch_goes_alone():
         return sentences
 
     lines = ["a", "b c d e f", "g"]
-    assert list(translate_lines(keep, lines, count=lengths, batch_tokens=3)) == lines
+    assert list(translate_lines(keep, lines, count=lengths, batch_tokens=3 * LEAST_LENGTH)) == lines
     assert batches == [["a", "g"], ["b c d e f"]]
+
+
+def test_short_lines_count_for_what_may_be_written():
+    batches = []
+
+    def keep(sentences):
+        batches.append(len(sentences))
+        return sentences
+
+    list(
+        translate_lines(
+            keep, map(str, range(100)), count=lambda lines: [1] * len(lines), batch_tokens=10 * LEAST_LENGTH
+        )
+    )
+    assert batches == [10] * 10
 
 
 def test_lines_are_read_no_further_than_the_window():

@@ -84,6 +84,20 @@ def test_decoding_step_by_step_equals_the_whole(option):
                 np.testing.assert_allclose(weights[:, :, 0], expected[:, :, t], atol=1e-5)
 
 
+@pytest.mark.parametrize(("dtype", "atol"), [("mixed_bfloat16", 0.05), ("mixed_float16", 0.005)])
+@each_option
+def test_steps_in_half_the_bits_equal_the_whole_within_their_precision(option, dtype, atol):
+    model = build(dtype=dtype, **option)
+    source, target = ids(B, S), ids(B, T)
+    whole = model((source, target))
+    assert model.empty_cache(B)[0].key.dtype == dtype.removeprefix("mixed_")
+    for length in (None, T + 2):
+        memory, cache = model.encode(source), model.empty_cache(B, length)
+        for t in range(T):
+            logits, _, cache = model.decode_step(target[:, t], t, cache, memory)
+            np.testing.assert_allclose(logits, whole[:, t], atol=atol * np.abs(whole).max())
+
+
 def test_every_position_reads_the_whole_source():
     model = build()
     source, target = ids(B, S), ids(B, T)

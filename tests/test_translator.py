@@ -137,7 +137,7 @@ def test_scores_of_given_translations(translator):
 
 
 def test_n_best_beyond_the_beam_is_refused(translator):
-    with pytest.raises(InputError, match=r"n_best must be 1 to beam_size \(1; drawing has 1\)\. Received: 2"):
+    with pytest.raises(InputError, match=r"n_best must be 1 to 1, the beam_size\. Received: 2"):
         translator.n_best_strings(SOURCES[:1], 2)
 
 
@@ -195,7 +195,7 @@ def test_a_long_sentence_is_cut_and_the_rest_of_the_batch_is_as_it_was(tokenizer
     assert scored.lengths[2] == (29 if option else 34)
     translator.translate_strings(texts)
     assert [r.message for r in caplog.records if r.name == "tf_transformer.strings"] == [
-        f"cut, for it has more tokens than the search takes (max_source_length): {long[:60]} ..."
+        f"cut: more than max_source_length tokens, or than the model has positions: {long[:60]} ..."
     ]
     assert translator.count_tokens(texts)[1] == translator.count_tokens(texts)[3] == 29
 
@@ -259,6 +259,41 @@ def test_attention(translator):
         _, weights, cache = translator.model.decode_step(tf.constant([token]), t, cache, memory)
         np.testing.assert_allclose(of_target.weights[:, :, t], [w[0, :, 0] for w in weights], atol=1e-5)
     assert len(of_target.target_tokens) == len(written)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_attention_ends_where_the_translation_does(tokenizer, translator, jit_compile):
+    """A beam goes on after it has found the best one, and a compiled search has room for more."""
+    decoding = DecodingConfig(beam_size=3, max_extra_length=11, jit_compile=jit_compile)
+    beam = Translator(translator.model, tokenizer, tokenizer, decoding)
+    source, found = beam.search(tf.constant(SOURCES[:3]))
+    lengths = np.count_nonzero(found.ids[:, 0], axis=1)
+    assert lengths.min() < found.ids.shape[2]
+    for text, length in zip(SOURCES[:3], lengths, strict=True):
+        assert len(beam.attention(text).target_tokens) == length
+    aligned = beam.translate_with_attention(tf.constant(SOURCES[:3]))
+    assert aligned.attention.shape == (3, lengths.max(), source.ids.shape[1])
+
+
+def test_a_compiled_search_has_no_more_positions_than_were_learned(tokenizer):
+    model = translator_of(tokenizer, positions="learned", max_positions=10).model
+    decoding = DecodingConfig(beam_size=1, jit_compile=True)
+    one, other = (Translator(model, tokenizer, tokenizer, d) for d in (decoding, DecodingConfig(beam_size=1)))
+    text = tf.constant(SOURCES[:1])  # not in a graph, where shapes are unknown
+    assert one.translate(text).texts.numpy().tolist() == other.translate(text).texts.numpy().tolist()
+
+
+def test_prefixes(translator):
+    found = translator.translate_n_best(SOURCES[:2], 1, prefix=["Der Hund", ""])
+    assert found.texts[0, 0].numpy().startswith(b"Der Hund")
+    assert found.texts[1, 0].numpy().decode() == translator.translate_strings(SOURCES[1:2])[0]
+    with pytest.raises(ValueError, match=r"give a prefix for each string"):
+        translator.translate_n_best(SOURCES[:2], 1, prefix=["Der"])
+
+
+def test_a_lone_surrogate_is_a_question_mark(translator):
+    assert translator.translate_strings(["\ud800 a"]) == translator.translate_strings(["? a"])
+    assert translator.count_tokens(["\ud800 a"]) == translator.count_tokens(["? a"])
 
 
 def test_attention_of_a_batch_is_that_of_the_layer(tokenizer, translator):

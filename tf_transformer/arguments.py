@@ -137,6 +137,7 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
     score = command("score", "Print for each pair of lines the log-probability of the target, and its perplexity.")
     score.add_argument("--model", required=True, metavar="DIR", help=MODEL_HELP)
     _add_batch_tokens(score)
+    _add_set(score)
     score.add_argument("source", metavar="SOURCE", help="file of sentences")
     score.add_argument("target", metavar="TARGET", help="file of their translations, line for line")
     score.add_argument("--tokens", action="store_true", help="besides, the log-probability of each token")
@@ -177,14 +178,18 @@ def _add_decoding(sub: argparse.ArgumentParser) -> None:
         default=None,
         help="compile by XLA: the first batch of each size takes long, the others less (default: the run's)",
     )
-    group.add_argument(
+    _add_set(group)
+    sub.set_defaults(names=names)
+
+
+def _add_set(sub: Any) -> None:
+    sub.add_argument(
         "--set",
         metavar="decoding.KEY=VALUE",
         action="append",
         default=[],
         help="any other setting of decoding, of those that `train --help` lists; may be repeated",
     )
-    sub.set_defaults(names=names)
 
 
 def _add_batch_tokens(sub: argparse.ArgumentParser) -> None:
@@ -193,7 +198,8 @@ def _add_batch_tokens(sub: argparse.ArgumentParser) -> None:
         type=_positive,
         default=2048,
         metavar="N",
-        help="most source tokens at once, each sentence counted as long as the longest (default: %(default)s)",
+        help="most source tokens at once, each sentence counted as long as the longest, and as 16 at least "
+        "(default: %(default)s)",
     )
 
 

@@ -213,8 +213,8 @@ class DecodingConfig:
             | dict.fromkeys(("min_length", "no_repeat_ngram", "top_k", "seed", "coverage_penalty"), 0)
             | {"max_source_length": 2},
         )
-        if not math.isfinite(self.length_penalty):
-            raise InputError(f"length_penalty must be finite. Received: {self.length_penalty}")
+        if not -10 <= self.length_penalty <= 10:
+            raise InputError(f"length_penalty must be -10 to 10. Received: {self.length_penalty}")
         if self.temperature is not None and not 0 < self.temperature < math.inf:
             raise InputError(f"temperature must be above 0, and finite. Received: {self.temperature}")
         if not 0 < self.top_p <= 1:

@@ -8,6 +8,9 @@ import tensorflow as tf
 
 from tf_transformer.errors import InputError
 
+LEAST_LENGTH = 16
+"""Tokens that a line counts for at least: what is written is longer than a source of a word."""
+
 Line = TypeVar("Line")
 Translated = TypeVar("Translated")
 
@@ -28,7 +31,8 @@ def translate_lines(
         translate: translates a batch.
         lines: read a window at a time.
         count: the tokens of each line.
-        batch_tokens: most tokens a batch, each line counted as long as the longest; a longer line goes alone.
+        batch_tokens: most tokens a batch, each line counted as long as the longest, and as `LEAST_LENGTH` at least; a
+            longer line goes alone.
         window: lines that are read before the first of them is given back.
 
     Raises:
@@ -67,7 +71,7 @@ def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:
     batch: list[int] = []
     for i in sorted(range(len(lengths)), key=lengths.__getitem__):
         # A batch is as wide as its longest line, the last.
-        if batch and (len(batch) + 1) * lengths[i] > batch_tokens:
+        if batch and (len(batch) + 1) * max(lengths[i], LEAST_LENGTH) > batch_tokens:
             yield batch
             batch = []
         batch.append(i)

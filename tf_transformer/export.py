@@ -14,7 +14,7 @@ from tf_transformer import checkpoints
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.run_directory import RunDirectory, read_description
-from tf_transformer.strings import Scored, Translations, rows_of, token_scores_of
+from tf_transformer.strings import Scored, Translations, rows_of, text_of, token_scores_of
 from tf_transformer.translator import Translator
 
 DESCRIPTION = Path("assets.extra", "tf_transformer.json")
@@ -31,8 +31,8 @@ def export(run_dir: str | Path, output: str | Path, decoding: DecodingConfig | N
     `decoding.max_source_length` tokens, and was cut), besides
 
     - `serving_default`: `translation` (string, [B]), `score` (float32, [B]: summed log-probability);
-    - `translate_n_best`: `translations` (string, [B, n], n the beam size), `scores` (float32, [B, n]: log-probability
-      divided by the length penalty), the best first;
+    - `translate_n_best`: `translations` (string, [B, n], n the beam size, 1 where it draws), `scores` (float32, [B, n]:
+      log-probability divided by the length penalty), the best first;
     - `translate_with_attention`: `translation`, `source_tokens` (string, [B, S]), `target_tokens` (string, [B, T]),
       `attention` (float32, [B, T, S]: the mean of the heads of `decoding.attention_layer`).
 
@@ -131,12 +131,14 @@ class ExportedTranslator:
                 self._model.signatures[name]
                 for name in ("serving_default", "translate_n_best", "score", "count_tokens")
             )
-        except (OSError, ValueError, KeyError, tf.errors.OpError) as error:
+        except KeyError as error:
+            raise InputError(f"{path} has no signature {error}: an earlier version wrote it; export it again") from None
+        except (OSError, ValueError, tf.errors.OpError) as error:
             raise InputError(f"{path} is damaged: {error}") from None
 
     def translate_strings(self, sentences: list[str]) -> list[str]:
         """Translate Python strings."""
-        found = self._translate(text=tf.constant(sentences, tf.string))
+        found = self._translate(text=text_of(sentences))
         texts, scores = found["translation"][:, None], found["score"][:, None]
         return [text for [(text, _)] in rows_of(Translations(texts, scores, found["is_truncated"]), sentences)]
 
@@ -146,22 +148,26 @@ class ExportedTranslator:
         Raises:
             InputError: more than the beam size of the export.
         """
-        if n > (width := self._n_best.structured_outputs["scores"].shape[1]):
-            raise InputError(f"{self.path} was exported to give {width} translations at most. Received: {n}")
-        found = self._n_best(text=tf.constant(sentences, tf.string))
+        self.check_n_best(n)
+        found = self._n_best(text=text_of(sentences))
         rows = rows_of(Translations(found["translations"], found["scores"], found["is_truncated"]), sentences)
         return [row[:n] for row in rows]
 
+    def check_n_best(self, n: int) -> None:
+        """Raise InputError where the export does not give as many translations."""
+        if n > (width := self._n_best.structured_outputs["scores"].shape[1]):
+            raise InputError(f"{self.path} was exported to give {width} translations at most. Received: {n}")
+
     def score_strings(self, pairs: list[tuple[str, str]]) -> list[list[float]]:
         """Return for every pair of source and target the log-probabilities of the target's tokens."""
-        source, target = (tf.constant([pair[i] for pair in pairs], tf.string) for i in range(2))
+        source, target = (text_of([pair[i] for pair in pairs]) for i in range(2))
         found = self._score(source=source, target=target)
         names = ("log_probability", "token_log_probabilities", "tokens", "is_truncated")
         return token_scores_of(Scored(*map(found.__getitem__, names)), pairs)
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
         """Return how many source tokens the search takes of each sentence, the end token among them."""
-        return self._count(text=tf.constant(sentences, tf.string))["tokens"].numpy().tolist()
+        return self._count(text=text_of(sentences))["tokens"].numpy().tolist()
 
 
 def is_export(path: str | Path) -> bool:

@@ -62,7 +62,8 @@ class Search:
         """Raise InputError where a search has not as many hypotheses."""
         width = 1 if self.decoding.temperature else self.decoding.beam_size
         if not 1 <= n <= width:
-            raise InputError(f"n_best must be 1 to beam_size ({width}; drawing has 1). Received: {n}")
+            why = "where a temperature is given: it draws one" if self.decoding.temperature else "the beam_size"
+            raise InputError(f"n_best must be 1 to {width}, {why}. Received: {n}")
 
     @property
     def most_positions(self) -> int | None:
@@ -76,6 +77,8 @@ class Search:
         size, width = tf.shape(ids)[0], tf.shape(ids)[1]
         rows = [0, _power_of_two(size) - size]
         columns = tf.maximum(_power_of_two(width), LEAST_WIDTH)
+        if self.most_positions is not None:
+            columns = tf.minimum(columns, self.most_positions)
         uniform = self._uniform(keys, self._limit(columns))
         if tf.is_tensor(uniform):
             uniform = tf.pad(uniform, [rows, [0, 0]])

@@ -49,7 +49,12 @@ def token_scores_of(found: Scored, pairs: list[tuple[str, str]]) -> list[list[fl
     return [row[:length].tolist() for row, length in rows]
 
 
+def text_of(sentences: list[str]) -> tf.Tensor:
+    """Return Python strings as a tensor; what is no character (a lone surrogate) becomes a question mark."""
+    return tf.constant([sentence.encode("utf-8", "replace") for sentence in sentences], tf.string)
+
+
 def _warn(sentences: list[str], is_truncated: tf.Tensor) -> None:
     for sentence, is_cut in zip(sentences, is_truncated.numpy(), strict=True):
         if is_cut:
-            log.warning("cut, for it has more tokens than the search takes (max_source_length): %.60s ...", sentence)
+            log.warning("cut: more than max_source_length tokens, or than the model has positions: %.60s ...", sentence)

@@ -85,11 +85,12 @@ class Tokenizer(tf.Module):
 
     def count(self, sentences: list[str]) -> list[int]:
         """Return how many tokens Python strings have, without start and end."""
-        return self.tokenize(tf.constant(sentences, tf.string)).row_lengths().numpy().tolist()
+        texts = tf.constant([sentence.encode("utf-8", "replace") for sentence in sentences], tf.string)
+        return self.tokenize(texts).row_lengths().numpy().tolist()
 
     def pieces_of(self, ids: Any) -> tf.Tensor:
-        """Return the pieces of ids [...] as strings [...], as SentencePiece writes them; padding is empty."""
-        return tf.gather(tf.constant(["", *self.pieces[1:]]), ids)
+        """Return the pieces of ids [...] as strings [...]; padding is empty, and so is an impossible id."""
+        return tf.gather(tf.constant(["", *self.pieces[1:], ""]), tf.minimum(ids, self.vocab_size))
 
 
 def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig) -> bytes:

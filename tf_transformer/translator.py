@@ -11,7 +11,7 @@ from tf_transformer.decoding import Hypotheses
 from tf_transformer.model import Transformer
 from tf_transformer.run_directory import load
 from tf_transformer.search import Search
-from tf_transformer.strings import Scored, Translations, rows_of, token_scores_of
+from tf_transformer.strings import Scored, Translations, rows_of, text_of, token_scores_of
 from tf_transformer.tokenizers import END, PAD, START, Tokenizer
 
 
@@ -129,7 +129,7 @@ class Translator(tf.Module):
     def translate_with_attention(self, text: tf.Tensor) -> Aligned:
         """Translate strings [B], and show what each token of a translation attended to."""
         source, found = self.search(text)
-        target_ids = found.ids[:, 0]
+        target_ids = _without_padding(found.ids[:, 0])
         return Aligned(
             self.target_tokenizer.detokenize(target_ids),
             self.source_tokenizer.pieces_of(source.ids),
@@ -155,13 +155,13 @@ class Translator(tf.Module):
             source: a sentence.
             target: its translation; by default the one that the search finds.
         """
-        source_ids, target_ids = self._ids(tf.constant([source]))
+        source_ids, target_ids = self._ids(text_of([source]))
         if target is not None:
-            target_ids = self._encode_target(tf.constant([target])).ids
+            target_ids = self._encode_target(text_of([target])).ids
         weights = self.model.attention((source_ids, _shifted(target_ids)))
         return Attention(
-            [self.source_tokenizer.pieces[i] for i in source_ids[0].numpy()],
-            [self.target_tokenizer.pieces[i] for i in target_ids[0].numpy()],
+            [piece.decode() for piece in self.source_tokenizer.pieces_of(source_ids)[0].numpy()],
+            [piece.decode() for piece in self.target_tokenizer.pieces_of(target_ids)[0].numpy()],
             np.stack([layer[0].numpy().astype(np.float32) for layer in weights]),
         )
 
@@ -169,7 +169,7 @@ class Translator(tf.Module):
     def _ids(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Return the ids [B, S] of sentences, and those [B, T] of their translations."""
         source, found = self.search(text)
-        return source.ids, found.ids[:, 0]
+        return source.ids, _without_padding(found.ids[:, 0])
 
     def search(self, text: tf.Tensor, n_best: int = 1, prefix: Any = ()) -> tuple[Source, Hypotheses]:
         """Search for the translations of strings [B].
@@ -177,13 +177,18 @@ class Translator(tf.Module):
         Args:
             text: the sentences.
             n_best: hypotheses of each.
-            prefix: strings [B] that the translations begin with, as the tokenizer cuts them; () has none.
+            prefix: strings [B] that the translations begin with, as the tokenizer cuts them, as far as there is room;
+                () has none.
 
         Raises:
             InputError: more wanted than there are hypotheses.
+            ValueError: another number of prefixes than of strings.
         """
         source = self.encode_source(text)
-        if tf.is_tensor(prefix):
+        if not isinstance(prefix, tuple):
+            prefix = tf.convert_to_tensor(prefix, tf.string)
+            if not prefix.shape.is_compatible_with(source.is_truncated.shape):
+                raise ValueError(f"give a prefix for each string. Received: {prefix.shape=}, {source.ids.shape=}")
             prefix = self.target_tokenizer.tokenize(prefix).to_tensor(PAD)
         return source, self._search(source.ids, tf.strings.to_hash_bucket_fast(text, 2**31 - 1), n_best, prefix)
 
@@ -211,15 +216,19 @@ class Translator(tf.Module):
         Raises:
             InputError: more than the beam size.
         """
-        self._search.check_n_best(n)  # an error within a tf.function would come out as another one
+        self.check_n_best(n)  # an error within a tf.function would come out as another one
         if n not in self._n_best:
             signature = [tf.TensorSpec([None], tf.string)]
             self._n_best[n] = tf.function(lambda text: self.translate_n_best(text, n), input_signature=signature)
-        return rows_of(self._n_best[n](tf.constant(sentences, tf.string)), sentences)
+        return rows_of(self._n_best[n](text_of(sentences)), sentences)
+
+    def check_n_best(self, n: int) -> None:
+        """Raise InputError where a search has not as many hypotheses."""
+        self._search.check_n_best(n)
 
     def score_strings(self, pairs: list[tuple[str, str]]) -> list[list[float]]:
         """Return for every pair of source and target the log-probabilities of the target's tokens."""
-        sides = (tf.constant([pair[i] for pair in pairs], tf.string) for i in range(2))
+        sides = (text_of([pair[i] for pair in pairs]) for i in range(2))
         return token_scores_of(self.score(*sides), pairs)
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
@@ -231,6 +240,11 @@ def _encoded(tokens: tf.RaggedTensor, most: int) -> Source:
     """Return tokens [B, any] with the end token after them, `most` at most in all."""
     ids = tf.concat([tokens[:, : most - 1], tf.fill([tokens.nrows(), 1], END)], axis=1)
     return Source(ids.to_tensor(PAD), tokens.row_lengths() >= most)
+
+
+def _without_padding(ids: tf.Tensor) -> tf.Tensor:
+    """Return ids [B, T] as long as the longest of them: a search may have gone on after the best were found."""
+    return ids[:, : tf.reduce_max(tf.concat([tf.math.count_nonzero(ids, 1, dtype=tf.int32), [0]], axis=0))]
 
 
 def _shifted(ids: tf.Tensor) -> tf.Tensor:

@@ -190,6 +190,54 @@ def test_exact_stopping_misses_nothing_and_early_stopping_may(seed, width, alpha
     assert early[0][1] <= exact[0][1] + 1e-5
 
 
+def steps_of(limits, **options):
+    """How many steps a beam of 3 takes, and with how many rows."""
+    table = tables(7, len(limits), 12, 7)
+    rows = []
+
+    def step(ids, position, cache, context):
+        rows.append(int(tf.size(ids)))
+        return scripted(table)(ids, position, cache, context)
+
+    sentences = Sentences(tf.constant(limits), context=tf.range(len(limits)))
+    beam_search(step, tf.zeros([3 * len(limits)], tf.int32), sentences, RULES, beam_size=3, **options)
+    return rows
+
+
+def test_a_search_stops_once_nothing_better_can_follow():
+    """Sooner for the best one than for all three, and sooner still where it stops at three; never at the limit."""
+    early, best, all_three = (
+        len(steps_of([12], **options)) for options in ({"early_stopping": True}, {"n_best": 1}, {"n_best": 3})
+    )
+    assert early < all_three < 12
+    assert best <= all_three
+
+
+def test_sentences_that_are_done_leave_the_batch():
+    rows = steps_of([1, 1, 2, 12])
+    assert rows[0] == 12
+    assert set(rows[2:]) == {3}
+
+
+def test_what_is_out_of_range_is_refused():
+    for options in ({"beam_size": 0}, {"beam_size": 2, "n_best": 3}, {"beta": -1.0}):
+        with pytest.raises(ValueError, match="n_best must be 1 to beam_size"):
+            beam_search(None, (), None, RULES, **options)
+    for options in ({"temperature": 0.0}, {"top_p": 1.5}, {"top_p": 0.0}, {"top_k": -1}):
+        with pytest.raises(ValueError, match="temperature must be above 0"):
+            sample(None, (), None, RULES, **options)
+
+
+@pytest.mark.parametrize("rules", [{"min_length": 3}, {"no_repeat_ngram": 1}])
+def test_where_nothing_else_may_follow_the_end_does(rules):
+    """Of 5 tokens only 4 may be written, and it but once, or not at all."""
+    allowed = RULES._replace(banned=(1, 4) if "min_length" in rules else (1,), **rules)
+    for method in (greedy, beam_search):
+        [[(ids, score, _)]] = search(method, tables(2, 1, 4, 5), [4], allowed)
+        assert ids in ([END], [4, END])
+        assert np.isfinite(score)
+
+
 def test_fewer_hypotheses_than_wanted_leave_the_rest_empty():
     """Of one token there are as many as tokens that may be written."""
     [rows, none] = search(beam_search, tables(2, 2, 1, 6), [1, 0], width=5, n_best=5)
@@ -223,7 +271,7 @@ def test_a_repeated_token_is_an_ngram_of_one():
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.integers(0, 10_000), st.floats(0.2, 3.0))
+@given(st.integers(0, 10_000), st.sampled_from([1e-38, 0.2, 1.0, 3.0]))
 def test_drawing_from_the_best_token_is_greedy(seed, temperature):
     table, limits = tables(seed, 3, 6, 7), [6, 4, 2]
     uniform = np.random.default_rng(seed).random((3, 8), np.float32)

@@ -23,6 +23,7 @@ Line = TypeVar("Line")
 def translate(options: argparse.Namespace) -> None:
     """Translate standard input to standard output, as far ahead as a window of lines."""
     model, _ = open_model(options)
+    model.check_n_best(options.n_best)
     from tf_transformer.corpus import translate_lines
 
     def translated(lines: list[str]) -> list[list[tuple[str, float]]]:
@@ -41,12 +42,9 @@ def translate(options: argparse.Namespace) -> None:
 
 def score(options: argparse.Namespace) -> None:
     """Print how probable given translations are."""
-    sources, targets = (_lines_of(Path(file)) for file in (options.source, options.target))
-    if len(sources) != len(targets):
-        raise InputError(
-            f"{options.source} and {options.target} must have the same number of lines. "
-            f"Received: {len(sources)} and {len(targets)}"
-        )
+    files = [Path(options.source), Path(options.target)]
+    for file in files:
+        file.open("rb").close()  # refused before the model is loaded
     model, _ = open_model(options)
     from tf_transformer.corpus import translate_lines
 
@@ -54,8 +52,9 @@ def score(options: argparse.Namespace) -> None:
         return list(map(max, *(model.count_tokens(list(side)) for side in zip(*pairs, strict=True))))
 
     total, tokens = 0.0, 0
-    pairs = list(zip(sources, targets, strict=True))
-    for of_tokens in translate_lines(model.score_strings, pairs, count=count, batch_tokens=options.batch_tokens):
+    for of_tokens in translate_lines(
+        model.score_strings, _pairs_of(*files), count=count, batch_tokens=options.batch_tokens
+    ):
         numbers = [sum(of_tokens), math.exp(-sum(of_tokens) / len(of_tokens)), *(of_tokens if options.tokens else ())]
         print("\t".join(f"{number:.4f}" for number in numbers))
         total, tokens = total + sum(of_tokens), tokens + len(of_tokens)
@@ -63,9 +62,15 @@ def score(options: argparse.Namespace) -> None:
         print(f"{tokens} tokens, perplexity {math.exp(-total / tokens):.4f}", file=sys.stderr)
 
 
-def _lines_of(file: Path) -> list[str]:
-    with file.open("rb") as lines:
-        return list(_decoded(lines, os.fspath(file)))
+def _pairs_of(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Read two files side by side, a line at a time."""
+    with source.open("rb") as sources, target.open("rb") as targets:
+        sides = (_decoded(lines, os.fspath(file)) for file, lines in ((source, sources), (target, targets)))
+        for number, (one, other) in enumerate(itertools.zip_longest(*sides), 1):
+            if one is None or other is None:
+                longer, shorter = (target, source) if one is None else (source, target)
+                raise InputError(f"{longer} and {shorter} must go line by line, but only {longer} has a line {number}")
+            yield one, other
 
 
 def evaluate(options: argparse.Namespace) -> None:

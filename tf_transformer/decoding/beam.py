@@ -89,7 +89,12 @@ def beam_search(
 
     Returns:
         N hypotheses a sentence; their scores are the penalised log-probabilities.
+
+    Raises:
+        ValueError: a number out of its range.
     """
+    if not (1 <= n_best <= beam_size and beta >= 0):
+        raise ValueError(f"n_best must be 1 to beam_size, beta at least 0. Received: {n_best=}, {beam_size=}, {beta=}")
     size, width = tf.shape(sentences.limits)[0], beam_size
     none = Hypotheses(
         ids=no_tokens([size, width], capacity),

@@ -35,12 +35,21 @@ def sample(
 
     Returns:
         One hypothesis a sentence; its score is its log-probability under the model, temperature 1 and no cut.
+
+    Raises:
+        ValueError: a number out of its range.
     """
+    if not (temperature > 0 and top_k >= 0 and 0 < top_p <= 1):
+        raise ValueError(
+            "temperature must be above 0, top_k at least 0, top_p above 0 and at most 1. "
+            f"Received: {temperature=}, {top_k=}, {top_p=}"
+        )
 
     def choose(logits: tf.Tensor, position: tf.Tensor, sentences: Sentences) -> tf.Tensor:
         vocabulary = tf.shape(logits)[-1]
-        values, tokens = tf.math.top_k(logits / temperature, tf.minimum(top_k, vocabulary) if top_k else vocabulary)
-        probabilities = tf.nn.softmax(values)
+        values, tokens = tf.math.top_k(logits, tf.minimum(top_k, vocabulary) if top_k else vocabulary)
+        # The largest is 0 then, whatever the temperature.
+        probabilities = tf.nn.softmax((values - values[:, :1]) / temperature)
         before = tf.cumsum(probabilities, axis=-1, exclusive=True)
         probabilities = tf.where(before < top_p, probabilities, 0.0)
         up_to = tf.cumsum(probabilities, axis=-1)

@@ -72,12 +72,16 @@ class Rules(NamedTuple):
             prefix: [R, P], forced whatever the other rules say; or ().
         """
         vocabulary = tf.shape(logits)[-1]
+        is_end = tf.one_hot(self.end, vocabulary, True, False)
         never = tf.reduce_any(tf.one_hot([self.pad, self.start, *self.banned], vocabulary, True, False), axis=0)
         if self.min_length:
-            never |= tf.one_hot(self.end, vocabulary, True, False) & (position < self.min_length)
+            never |= is_end & (position < self.min_length)
+        # Where nothing else may follow, the end does.
+        never &= ~(is_end & tf.reduce_all(never))
         refused = tf.broadcast_to(never, tf.shape(logits))
         if self.no_repeat_ngram:
             refused |= _completes_a_repeated_ngram(ids, position, self.no_repeat_ngram, vocabulary)
+            refused &= ~(is_end & tf.reduce_all(refused, axis=1, keepdims=True))
         if tf.is_tensor(prefix):
             here = tf.pad(prefix, [[0, 0], [0, 1]])[:, tf.minimum(position, tf.shape(prefix)[1])]
             forced = tf.one_hot(here, vocabulary, False, True)
