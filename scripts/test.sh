@@ -11,4 +11,4 @@ sh scripts/install.sh "[test]"
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 .venv/bin/mypy
-.venv/bin/python -m pytest -q -m "$chosen" --numprocesses 2 --dist loadfile --durations=10
+.venv/bin/python -m pytest -q -m "$chosen" --numprocesses 2 --dist worksteal --durations=10

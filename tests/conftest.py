@@ -35,8 +35,9 @@ def made_once(tmp_path_factory):
             root = root.parent  # that of all processes
         with (root / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (root / name).exists():
+            if not (root / f"{name}.done").exists():
                 make(root / name)
+                (root / f"{name}.done").touch()
         return root / name
 
     return get

@@ -19,10 +19,11 @@ CONFIG = Path(__file__).parents[2] / "scripts" / "toy.toml"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    path = str(tmp_path_factory.mktemp("toy") / "run")
-    assert main(["train", "--data", "toy", "--config", str(CONFIG), "--run-dir", path]) == 0
-    return path
+def run(made_once):
+    def train(path):
+        assert main(["train", "--data", "toy", "--config", str(CONFIG), "--run-dir", str(path)]) == 0
+
+    return str(made_once("toy_run", train))
 
 
 @pytest.mark.long

@@ -19,9 +19,15 @@ RUNS = [(replicas, case) for replicas in ON for case in ON[replicas]]
 
 
 @pytest.fixture(scope="module")
-def trained(corpus, small, tmp_path_factory, in_fresh_process):
+def trained(corpus, small, made_once, in_fresh_process):
     """Losses of an epoch, and the first gradient, of the cases on 1, 2 and 3 replicas; dropout 0."""
-    folder = tmp_path_factory.mktemp("replicas")
+    folder = made_once("replicas", lambda folder: train_on_replicas(folder, corpus, small, in_fresh_process))
+    return {replicas: dict(np.load(folder / f"{replicas}.npz")) for replicas in ON}
+
+
+def train_on_replicas(folder, corpus, small, in_fresh_process):
+    """Write what `trained` gives."""
+    folder.mkdir()
     for replicas in ON:
         cases = {name: CASES[name] for name in ON[replicas]}
         in_fresh_process(f"""
@@ -82,7 +88,6 @@ def trained(corpus, small, tmp_path_factory, in_fresh_process):
                 out[name + ": empty shares"] = sum((s == NO_PAIR).all() for share in shares for s in share)
             np.savez({str(folder)!r} + "/{replicas}.npz", **out)
         """)
-    return {replicas: dict(np.load(folder / f"{replicas}.npz")) for replicas in ON}
 
 
 def of_case(values, case):

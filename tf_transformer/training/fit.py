@@ -108,6 +108,7 @@ def train(
             shuffle=False,
             verbose=0,
         )
+        machines.meet()
     return RunDirectory(path)
 
 
@@ -155,7 +156,7 @@ def _callbacks(
     if settings.early_stopping:
         past = on.validations(path / "history.csv", settings.best_by, place.step)
         callbacks.append(on.EarlyStopping(settings.best_by, settings.early_stopping, past))
-    return [*callbacks, on.SaveOnSignal(saver, machines.sum)]
+    return [*callbacks, on.SaveOnSignal(saver, machines.sum, machines.meet)]
 
 
 def _announce(trainer: Trainer, batches: Batches, replicas: int) -> None:

@@ -86,6 +86,11 @@ class Machines:
         """Return the mean over the machines."""
         return self.sum(number)[0] / self.count
 
+    def meet(self) -> None:
+        """Wait until every machine has called this: one that ends sooner breaks what the others are still in."""
+        with contextlib.suppress(tf.errors.OpError):  # another has gone, as it may once it has been here
+            self.sum(0.0)
+
     def _total_of(self, shares: tf.Tensor) -> tf.Tensor:
         def total() -> tf.Tensor:
             # The identity has a device, which TensorFlow sums on; what comes from outside has none.

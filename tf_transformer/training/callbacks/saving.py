@@ -95,16 +95,23 @@ class SaveOnSignal(keras.callbacks.Callback):
     Args:
         saver: saves; it comes before this in the list of callbacks. None on a machine that does not write.
         total: gives the sums of its arguments over all machines; there is one by default.
+        meet: waits until all machines are about to leave.
 
     Raises:
         KeyboardInterrupt: after Ctrl-C.
         SystemExit: with code 143, after SIGTERM.
     """
 
-    def __init__(self, saver: SaveCheckpoints | None, total: Callable[..., list[float]] = lambda *numbers: [*numbers]):
+    def __init__(
+        self,
+        saver: SaveCheckpoints | None,
+        total: Callable[..., list[float]] = lambda *numbers: [*numbers],
+        meet: Callable[[], None] = lambda: None,
+    ):
         super().__init__()
         self.saver = saver
         self.total = total
+        self.meet = meet
         self.received: int | None = None
 
     @contextlib.contextmanager
@@ -130,11 +137,13 @@ class SaveOnSignal(keras.callbacks.Callback):
         if not self.model.stop_training and self._must_leave():
             if self.saver is not None and self.saver.saved_step != updates(self.model):
                 self.saver.save()
+            self.meet()
             self._leave()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Leave; the epoch is saved."""
         if self._must_leave():
+            self.meet()
             self._leave()
 
     def _must_leave(self) -> bool:
