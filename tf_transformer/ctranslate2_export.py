@@ -18,7 +18,7 @@ from tf_transformer.run_directory import load, tokenizer_files
 from tf_transformer.tokenizers import END, START, UNKNOWN, Tokenizer
 
 LEAST_POSITIONS = 1024
-"""Sinusoidal positions that are written at least; CTranslate2 refuses a longer sentence."""
+"""Sinusoidal positions that are written at least; as many tokens as CTranslate2 takes by default."""
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "silu": "SWISH", "swish": "SWISH", "sigmoid": "Sigmoid", "tanh": "Tanh"}
 """What CTranslate2 calls the activations that both have."""
 

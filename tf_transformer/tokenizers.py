@@ -15,6 +15,7 @@ from tensorflow_text.python.ops import sentencepiece_tokenizer
 
 from tf_transformer.config import TokenizerConfig
 from tf_transformer.errors import InputError
+from tf_transformer.strings import text_of
 
 PAD, UNKNOWN, START, END = range(4)
 SPACE_MARK = "\u2581"
@@ -85,8 +86,7 @@ class Tokenizer(tf.Module):
 
     def count(self, sentences: list[str]) -> list[int]:
         """Return how many tokens Python strings have, without start and end."""
-        texts = tf.constant([sentence.encode("utf-8", "replace") for sentence in sentences], tf.string)
-        return self.tokenize(texts).row_lengths().numpy().tolist()
+        return self.tokenize(text_of(sentences)).row_lengths().numpy().tolist()
 
     def pieces_of(self, ids: Any) -> tf.Tensor:
         """Return the pieces of ids [...] as strings [...]; padding is empty, and so is an impossible id."""
