@@ -152,4 +152,6 @@ class Batches:
         # Several machines: each forms all batches and takes its rows.
         options = tf.data.Options()
         options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+        # There is nothing to tune, and an iterator may wait for the thread that does it, up to a minute.
+        options.autotune.enabled = False
         return ids.map(gather, num_parallel_calls=2).prefetch(4).with_options(options)

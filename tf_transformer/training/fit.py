@@ -21,7 +21,7 @@ from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import make_optimizer
 from tf_transformer.training.resume import Place, check_same_place, refuse_differences, restore, variables_of
-from tf_transformer.training.strategy import Machines, is_chief, make_strategy, naming_lost_machines
+from tf_transformer.training.strategy import Machines, distribute, is_chief, make_strategy, naming_lost_machines
 from tf_transformer.training.texts import Texts, encode_texts, make_tokenizers, read_texts, with_absolute_paths
 from tf_transformer.training.trainer import Trainer, vary_dropout
 from tf_transformer.translator import Translator
@@ -98,10 +98,11 @@ def train(
     kept = [(source, target) for source, target, is_kept in held_out if is_kept]
     pairs = Pairs([source for source, _ in kept], [target for _, target in kept])
     callbacks = _callbacks(config, run, batches, variables, translator, pairs, place, path, machines)
+    held_out_batches = validation.dataset().apply(tf.data.experimental.assert_cardinality(validation.whole))
     with callbacks[-1].catching(), naming_lost_machines(strategy):
         trainer.fit(
-            batches.dataset(),
-            validation_data=validation.dataset().apply(tf.data.experimental.assert_cardinality(validation.whole)),
+            distribute(batches.dataset(), strategy),
+            validation_data=distribute(held_out_batches, strategy),
             initial_epoch=place.epoch,
             epochs=2**31,  # EpochOrder stops at max_steps
             callbacks=callbacks,

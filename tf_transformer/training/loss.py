@@ -3,7 +3,7 @@
 from typing import Any
 
 import keras
-from keras import ops
+import tensorflow as tf
 
 from tf_transformer.layers.masks import PAD
 
@@ -22,38 +22,42 @@ def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
     Returns:
         [B, T], float32, in nats.
     """
-    vocabulary = logits.shape[-1]
-    flat_labels = ops.reshape(ops.cast(labels, "int32"), (-1,))
-    flat_logits = ops.reshape(ops.cast(logits, "float32"), (-1, vocabulary))
-    losses = _cross_entropy(flat_labels, flat_logits, label_smoothing)
-    return ops.reshape(losses, ops.shape(labels)) * ops.cast(labels != PAD, "float32")
+    losses = _cross_entropy(*_rows(labels, logits), label_smoothing)
+    return tf.reshape(losses, tf.shape(labels)) * tf.cast(labels != PAD, tf.float32)
 
 
-def _cross_entropy(labels: Any, logits: Any, label_smoothing: float) -> Any:
+def _rows(labels: Any, logits: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return labels [B, T] as [N] and logits [B, T, V] as [N, V].
+
+    The same for loss and metrics: TensorFlow makes but once what both of them ask for.
+    """
+    return tf.reshape(tf.cast(labels, tf.int32), [-1]), tf.reshape(tf.cast(logits, tf.float32), [-1, logits.shape[-1]])
+
+
+def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor, label_smoothing: float) -> tf.Tensor:
     """Cross-entropy [N] of labels [N] under logits [N, V], with a gradient written out.
 
-    Differentiated step by step it would make half a dozen tensors [N, V]; this makes the softmax and changes it where
-    the labels stand.
+    Differentiated step by step it would make a dozen tensors [N, V]; this makes the softmax, takes the normaliser from
+    its greatest probability, and changes it where the labels stand.
     """
-    at_label = ops.squeeze(ops.take_along_axis(logits, ops.expand_dims(labels, -1), axis=-1), -1)
-    places = ops.stack([ops.arange(ops.shape(labels)[0]), labels], axis=-1)
+    probabilities = tf.nn.softmax(logits)
+    log_total = tf.reduce_max(logits, axis=-1) - tf.math.log(tf.reduce_max(probabilities, axis=-1))
     # The probability that smoothing gives a token: none to padding.
     smooth = label_smoothing / (logits.shape[-1] - 1)
-    smoothed = smooth * ops.cast(ops.arange(logits.shape[-1]) != PAD, "float32")
+    smoothed = smooth * tf.cast(tf.range(logits.shape[-1]) != PAD, tf.float32)
 
-    @ops.custom_gradient
-    def cross_entropy(logits: Any) -> Any:
-        log_total = ops.logsumexp(logits, axis=-1)
-        losses = log_total - (1 - label_smoothing) * at_label
+    @tf.custom_gradient
+    def cross_entropy(logits: tf.Tensor) -> Any:
+        losses = log_total - (1 - label_smoothing) * tf.gather(logits, labels, batch_dims=1)
         if label_smoothing:
-            losses = losses - smooth * (ops.sum(logits, axis=-1) - logits[:, PAD])
+            losses -= smooth * (tf.reduce_sum(logits, axis=-1) - logits[:, PAD])
 
-        def gradient(*args: Any, upstream: Any = None) -> Any:
-            upstream = args[0] if upstream is None else upstream
-            probabilities = ops.softmax(logits, axis=-1)
-            change = (probabilities - smoothed) * ops.expand_dims(upstream, -1)
-            labelled = (ops.exp(at_label - log_total) - smooth - (1 - label_smoothing)) * upstream
-            return ops.scatter_update(change, places, labelled)
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            change = probabilities * upstream[:, None]
+            if label_smoothing:
+                change = (probabilities - smoothed) * upstream[:, None]
+            places = tf.stack([tf.range(tf.size(labels)), labels], axis=-1)
+            return tf.tensor_scatter_nd_sub(change, places, (1 - label_smoothing) * upstream)
 
         return losses, gradient
 
@@ -80,7 +84,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """Return the losses [B] of labels [B, T] under logits [B, T, V]."""
-        return ops.sum(token_losses(y_true, y_pred, self.label_smoothing), axis=-1)
+        return tf.reduce_sum(token_losses(y_true, y_pred, self.label_smoothing), axis=-1)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -116,7 +120,7 @@ class Perplexity(TokenLoss):
 
     def result(self) -> Any:
         """Return the perplexity."""
-        return ops.exp(super().result())
+        return tf.exp(super().result())
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -128,11 +132,13 @@ class TokenAccuracy(keras.metrics.Mean):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add labels [B, T] under logits [B, T, V]; weights are not used, for padding weighs nothing anyway."""
-        right = ops.cast(y_true, "int32") == ops.cast(ops.argmax(y_pred, axis=-1), "int32")
+        labels, logits = _rows(y_true, y_pred)
+        # Cheaper than to ask where the greatest is; the loss has asked for it already.
+        right = tf.gather(logits, labels, batch_dims=1) >= tf.reduce_max(logits, axis=-1)
         super().update_state(*_flat(right, y_true))
 
 
 def _flat(values: Any, labels: Any) -> tuple[Any, Any]:
     """Return values and weights as vectors: of more axes than one, Keras would average over the last ones first."""
-    is_token = ops.cast(labels, "int32") != PAD
-    return ops.reshape(ops.cast(values, "float32"), (-1,)), ops.reshape(ops.cast(is_token, "float32"), (-1,))
+    is_token = tf.cast(labels, tf.int32) != PAD
+    return tf.reshape(tf.cast(values, tf.float32), [-1]), tf.reshape(tf.cast(is_token, tf.float32), [-1])
