@@ -5,6 +5,7 @@ from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, Token
 from tf_transformer.training.optimizer import Adam
 from tf_transformer.training.resume import variables_of
 from tf_transformer.training.schedule import NoamSchedule
+from tf_transformer.training.strategy import distribute
 from tf_transformer.training.trainer import Trainer, vary_dropout
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "TokenLoss",
     "Trainer",
     "average_checkpoints",
+    "distribute",
     "variables_of",
     "vary_dropout",
 ]

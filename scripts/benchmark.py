@@ -1,0 +1,54 @@
+"""Ours and its peers, side by side in one run: `python scripts/benchmark.py --work train-step`.
+
+Every peer is a process of its own with the same number of threads, started and warmed up before anything is measured;
+the peers take turns (A B C, A B C, ...). Printed are the median of the rounds, the least and the most, and how many
+times better than it ours is. Needs the extra `bench`.
+"""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+from benchmarks import decode, epoch, limit, start_up, train_step
+
+WORK = {
+    "limit": limit.measure,
+    "train-step": train_step.measure,
+    "epoch": epoch.measure,
+    "decode": decode.forced,
+    "decode-real": decode.real,
+    "start-up": start_up.measure,
+}
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", nargs="+", default=list(WORK), choices=WORK, help="default: all")
+    parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of every peer (default: all cores)")
+    parser.add_argument("--json", type=Path, help="write all figures here as well")
+    chosen = parser.add_argument_group("train-step")
+    chosen.add_argument("--presets", nargs="+", default=list(train_step.SIZES), choices=train_step.SIZES)
+    chosen.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"], choices=["float32", "bfloat16"])
+    chosen.add_argument("--peers", nargs="+", default=list(train_step.WORKERS), choices=train_step.WORKERS)
+    chosen = parser.add_argument_group("epoch")
+    chosen.add_argument("--data", type=Path, help="folder of train.LANGUAGE files")
+    chosen.add_argument("--source", default="en", help="default: %(default)s")
+    chosen.add_argument("--target", default="de", help="default: %(default)s")
+    chosen = parser.add_argument_group("decode-real")
+    chosen.add_argument("--run-dir", type=Path, help="a trained model")
+    chosen.add_argument("--sentences", type=Path, help="what it translates, a line each")
+    options = parser.parse_args()
+    rows = []
+    for work in options.work:
+        for row in WORK[work](options):
+            row.show()
+            rows.append(row.as_dict())
+            if options.json:
+                options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

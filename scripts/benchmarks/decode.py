@@ -1,0 +1,81 @@
+"""Decoding: output tokens a second of a random model, and sentences a second of a trained one."""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peer import WORKERS, Peer, Row, end, rates
+
+FORCED = {"source": 20, "target": 30, "vocabulary": 8000}
+CASES = ((1, 1), (8, 1), (32, 1), (128, 1), (1, 4), (8, 4), (32, 4))
+"""Sentences of a batch, hypotheses of each."""
+EXPORTS = {
+    "ours": {},
+    "ours, XLA": {"jit_compile": True},
+    "ours, bfloat16": {"dtype": "bfloat16"},
+    "ours, XLA bfloat16": {"jit_compile": True, "dtype": "bfloat16"},
+}
+PEERS = {"CTranslate2 float32": "float32", "CTranslate2 int8": "int8"}
+
+
+def forced(options: argparse.Namespace) -> Iterator[Row]:
+    """Yield rows for a `base` model with random weights that writes exactly so many tokens a sentence."""
+    length = FORCED["target"]
+    search = {"min_length": length, "max_length": length, "length_penalty": 0.0, "early_stopping": True}
+    with tempfile.TemporaryDirectory() as folder:
+        spec = FORCED | {"folder": folder, "threads": options.threads, "preset": "base"}
+        parameters = make(spec, {name: search | way for name, way in EXPORTS.items()})
+        peers = _peers(spec, list(EXPORTS), length, length)
+        prefix = {"prefix fed anew": Peer("decode_prefix.py", spec)}
+        for size, beam in CASES:
+            batches = max(1, 8 // size)
+            task = {"batch": size, "batches": batches, "beam": beam}
+            amount = batches * size * length
+            figures = rates(peers, options.rounds, amount, **task)
+            if (size, beam) == (1, 1):
+                figures |= rates(prefix, options.rounds, amount, **task)
+                end(prefix)
+            row = Row(f"decode base, batch {size}, beam {beam}", "output tokens/s", figures, {})
+            # Every step reads every weight of the decoder once, whatever the batch.
+            read = row.median("ours") / size * parameters * 4 / 1e9
+            yield row._replace(notes={"ours, GB/s of weights read": round(read, 1)})
+        end(peers)
+
+
+def real(options: argparse.Namespace) -> Iterator[Row]:
+    """Yield rows for a trained model and real sentences; both sides stop alike, and ours exactly beside it."""
+    if not (options.run_dir and options.sentences):
+        print("decode-real: skipped; it needs --run-dir and --sentences")
+        return
+    longest = 80
+    ways = {"ours": {}, "ours, XLA": {"jit_compile": True}, "ours, exact": {"early_stopping": False}}
+    search = {"max_length": longest, "length_penalty": 0.0, "early_stopping": True}
+    with tempfile.TemporaryDirectory() as folder:
+        spec = {"folder": folder, "threads": options.threads}
+        spec |= {"run_dir": str(options.run_dir), "sentences": str(options.sentences)}
+        make(spec, {name: search | way for name, way in ways.items()})
+        count = len(json.loads((Path(folder) / "texts.json").read_text())["texts"])
+        peers = _peers(spec, list(ways), 1, longest)
+        for size, beam in CASES:
+            task = {"batch": size, "batches": -(-count // size), "beam": beam}
+            figures = rates(peers, options.rounds, count, **task)
+            yield Row(f"decode real sentences, batch {size}, beam {beam}", "sentences/s", figures, {})
+        end(peers)
+
+
+def make(spec: dict[str, Any], searches: dict[str, dict[str, Any]]) -> int:
+    """Write the models, for greedy search and for a beam of 4; gives the number of the decoder's parameters."""
+    both = {f"{name} {beam}": search | {"beam_size": beam} for name, search in searches.items() for beam in (1, 4)}
+    command = [sys.executable, str(WORKERS / "make_models.py"), json.dumps(spec | {"searches": both})]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+
+
+def _peers(spec: dict[str, Any], exports: list[str], least: int, most: int) -> dict[str, Peer]:
+    ours = {name: Peer("decode_ours.py", spec | {"export": name, "beams": [1, 4]}) for name in exports}
+    work = spec | {"least": least, "most": most}
+    return ours | {name: Peer("decode_ctranslate2.py", work | {"type": type_}) for name, type_ in PEERS.items()}

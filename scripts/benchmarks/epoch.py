@@ -1,0 +1,29 @@
+"""A real epoch: real target tokens a second, padding not counted."""
+
+import argparse
+from collections.abc import Iterator
+
+from benchmarks.peer import Peer, Row, end
+
+WAYS = {"ours": "batches of like lengths, by tokens", "unsorted": "batches of 64 sentences, as the tutorial"}
+
+
+def measure(options: argparse.Namespace) -> Iterator[Row]:
+    """Yield a row for an epoch of the `tiny` preset."""
+    if not options.data:
+        print("epoch: skipped; it needs --data")
+        return
+    spec = {"data": str(options.data), "source": options.source, "target": options.target, "threads": options.threads}
+    peers = {name: Peer("epoch.py", spec | {"way": name}) for name in WAYS}
+    figures: dict[str, list[float]] = {name: [] for name in WAYS}
+    for peer in peers.values():
+        peer.work({"kind": "warm-up"})
+    for _ in range(options.rounds):
+        for name, peer in peers.items():
+            figures[name].append(peer.facts["tokens"] / peer.work({"kind": "epoch"})["seconds"])
+    waits = {name: f"{peer.work({'kind': 'waiting'})['waits']:.2%}" for name, peer in peers.items()}
+    end(peers)
+    facts = {
+        name: {"padding": f"{peer.facts['padding']:.1%}", "steps": peer.facts["steps"]} for name, peer in peers.items()
+    }
+    yield Row("epoch", "real target tokens/s", figures, {"waits for data": waits, "batches": facts, "ways": WAYS})

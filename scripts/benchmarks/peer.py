@@ -1,0 +1,107 @@
+"""Processes that take turns, and what is known after."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+WORKERS = Path(__file__).parent / "workers"
+ENVIRONMENT = os.environ | {"TF_ENABLE_ONEDNN_OPTS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+class Row(NamedTuple):
+    """What was measured of one piece of work."""
+
+    work: str
+    unit: str
+    """per second: more is better; "seconds", "ms": less is better"""
+    figures: dict[str, list[float]]
+    """of ours (the first) and of every peer, one a round"""
+    notes: dict[str, Any]
+
+    def median(self, name: str) -> float:
+        """Return the median of the rounds."""
+        return statistics.median(self.figures[name])
+
+    def ratio(self, name: str) -> float:
+        """Return how many times better the first is than `name`."""
+        first = self.median(next(iter(self.figures))) / self.median(name)
+        return first if self.unit.endswith("/s") else 1 / first
+
+    def show(self) -> None:
+        """Print the row."""
+        print(f"\n{self.work} ({self.unit})")
+        for name, values in self.figures.items():
+            print(
+                f"  {name:24} {_figure(self.median(name)):>10}  ({_figure(min(values))} to {_figure(max(values))})"
+                f"  {self.ratio(name):.2f}x"
+            )
+        for name, value in self.notes.items():
+            print(f"  {name}: {value}")
+        sys.stdout.flush()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON, with the ratios."""
+        medians = {name: self.median(name) for name in self.figures}
+        ratios = {name: round(self.ratio(name), 3) for name in self.figures}
+        return self._asdict() | {"medians": medians, "first_is_times_better": ratios}
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+class Peer:
+    """A process that works when it is told to; see `workers/protocol.py`."""
+
+    def __init__(self, script: str, spec: dict[str, Any], python: str = sys.executable):
+        threads = str(spec["threads"])
+        limits = {"OMP_NUM_THREADS": threads, "TF_NUM_INTRAOP_THREADS": threads}
+        self.process = subprocess.Popen(
+            [python, str(WORKERS / script), json.dumps(spec)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT | limits,
+        )
+        self.facts = self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        while line := self.process.stdout.readline():
+            if line.startswith("{"):
+                return json.loads(line)
+        raise RuntimeError(f"{self.process.args[1]} ended with status {self.process.wait()}")
+
+    def work(self, task: dict[str, Any]) -> dict[str, Any]:
+        """Let it do a task; gives what it says, the `seconds` among it."""
+        time.sleep(0.2)  # the threads of the one before may still spin
+        self.process.stdin.write(json.dumps(task) + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+
+def take_turns(peers: dict[str, Peer], rounds: int, **task: Any) -> dict[str, list[dict[str, Any]]]:
+    """Let the peers do a task in turn, A B C, A B C, ..., once to warm up; gives what each said in every round."""
+    said: dict[str, list[dict[str, Any]]] = {name: [] for name in peers}
+    for i in range(rounds + 1):
+        for name, peer in peers.items():
+            found = peer.work(task)
+            if i:
+                said[name].append(found)
+    return said
+
+
+def rates(peers: dict[str, Peer], rounds: int, amount: float, **task: Any) -> dict[str, list[float]]:
+    """Let the peers take turns; gives how much of an `amount` a turn each does a second."""
+    said = take_turns(peers, rounds, **task)
+    return {name: [amount / turn["seconds"] for turn in turns] for name, turns in said.items()}
+
+
+def end(peers: dict[str, Peer]) -> None:
+    """End the processes."""
+    for peer in peers.values():
+        peer.process.communicate()

@@ -1,0 +1,51 @@
+"""Training steps: target tokens a second."""
+
+import argparse
+from collections.abc import Iterator
+
+from benchmarks.peer import Peer, Row, end, rates
+
+SIZES = {
+    "small": {"num_layers": 4, "d_model": 128, "num_heads": 8, "dff": 512},
+    "base": {"num_layers": 6, "d_model": 512, "num_heads": 8, "dff": 2048},
+}
+BATCH = {"batch": 64, "source": 32, "target": 32, "vocabulary": 8000}
+STEPS = {"small": 10, "base": 2}
+WORKERS = {
+    "ours": "train_ours.py",
+    "torch": "train_torch.py",
+    "KerasHub": "train_keras_hub.py",
+    "TF tutorial": "train_tutorial.py",
+}
+
+
+def measure(options: argparse.Namespace) -> Iterator[Row]:
+    """Yield a row for each preset and type."""
+    for preset in options.presets:
+        for dtype in options.dtypes:
+            spec = BATCH | SIZES[preset] | {"preset": preset, "dtype": dtype, "threads": options.threads}
+            peers = {name: Peer(script, spec) for name, script in WORKERS.items() if name in options.peers}
+            steps = STEPS[preset]
+            tokens = steps * spec["batch"] * spec["target"]
+            notes = {"parameters": {name: peer.facts["parameters"] for name, peer in peers.items()}}
+            figures = rates(peers, options.rounds, tokens, count=steps)
+            row = Row(f"train-step {preset} {dtype}", "target tokens/s", figures, notes)
+            end(peers)
+            gigaflops = row.median("ours") * flops_per_target_token(spec) / 1e9
+            notes["ours, GFLOP/s of matrix products"] = round(gigaflops, 1)
+            yield row
+
+
+def flops_per_target_token(spec: dict[str, int]) -> float:
+    """Return the floating point operations of the matrix products of a training step, by target token.
+
+    A product forward and two backward, 2 operations a multiplication.
+    """
+    d, inner, s, t = spec["d_model"], spec["dff"], spec["source"], spec["target"]
+    projections = 4 * d * d
+    source = spec["num_layers"] * (projections + 2 * d * inner + 2 * s * d)
+    # Of the attention to the source the keys and values are a product by source token.
+    source += spec["num_layers"] * 2 * d * d
+    target = spec["num_layers"] * (projections + 2 * d * d + 2 * d * inner + 2 * (s + t) * d)
+    target += d * spec["vocabulary"]
+    return 3 * 2 * (source * s / t + target)

@@ -1,0 +1,43 @@
+"""The tutorial's way to decode: at every token, the whole model on the source and on all that is written so far."""
+
+import json
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+from protocol import serve, spec
+
+from tf_transformer import PRESETS, Transformer
+from tf_transformer.tokenizers import END, START
+
+given = spec()
+keras.utils.set_random_seed(0)
+config = PRESETS[given["preset"]].model
+sizes = {name: getattr(config, name) for name in ("num_layers", "d_model", "num_heads", "dff", "share_embeddings")}
+vocabulary = given["vocabulary"]
+model = Transformer(**sizes, input_vocab_size=vocabulary, target_vocab_size=vocabulary)
+model.build(((None, None), (None, None)))
+pieces = json.loads((Path(given["folder"]) / "texts.json").read_text())["pieces"]
+sources = [tf.constant([[*(4 + i for i in range(len(row))), END]], tf.int32) for row in pieces]
+
+
+@tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)])
+def translate(source):
+    """Write so many tokens greedily."""
+    written = tf.TensorArray(tf.int32, size=0, dynamic_size=True).write(0, [START])
+    for i in tf.range(given["target"]):
+        target = tf.transpose(written.stack())
+        logits = model((source, target), training=False)
+        written = written.write(i + 1, tf.argmax(logits[:, -1], axis=-1, output_type=tf.int32))
+    return written.stack()
+
+
+def work(batch: int, batches: int, beam: int) -> None:
+    """Translate so many sentences, one after the other."""
+    if batch != 1 or beam != 1:
+        raise ValueError(f"one sentence at a time, greedily. Received: {batch=}, {beam=}")
+    for source in sources[:batches]:
+        translate(source).numpy()
+
+
+serve(work)

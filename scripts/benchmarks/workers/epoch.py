@@ -1,0 +1,101 @@
+"""An epoch of real text: our batches, or the tutorial's of 64 sentences as they come; the rest is the same."""
+
+import time
+
+import keras
+import tensorflow as tf
+from protocol import serve, spec
+
+from tf_transformer.config import PRESETS
+from tf_transformer.data import Batches, encode, read
+from tf_transformer.settings import override
+from tf_transformer.tokenizers import PAD, START, Tokenizer, train_tokenizer
+from tf_transformer.training.fit import make_trainer
+from tf_transformer.training.strategy import distribute, make_strategy
+
+given = spec()
+corpus = {"corpus": given["data"], "source": given["source"], "target": given["target"]}
+config = override(PRESETS["tiny"], {"data": corpus})
+text = read(config.data, "train")
+tokenizer = Tokenizer(train_tokenizer([*text.sources, *text.targets], config.tokenizer))
+config = override(config, {"model": dict.fromkeys(("input_vocab_size", "target_vocab_size"), tokenizer.vocab_size)})
+strategy = make_strategy()
+with strategy.scope():
+    trainer = make_trainer(config)
+
+
+def sorted_batches() -> tuple[tf.data.Dataset, int, float]:
+    """Return ours: the pairs tokenised beforehand, batches of like lengths by tokens."""
+    batches = Batches(encode(text, tokenizer, tokenizer, config.data.max_length), config.data.batch_tokens, seed=0)
+    whole = batches.dataset().apply(tf.data.experimental.assert_cardinality(batches.whole))
+    return whole, int(batches.target_lengths.sum()), batches.padding
+
+
+def unsorted_batches() -> tuple[tf.data.Dataset, int, float]:
+    """Return the tutorial's: shuffled, batches of 64 sentences, tokenised on the way."""
+
+    def tokenize(source: tf.Tensor, target: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor, tf.Tensor]:
+        sides = []
+        for side in (source, target):
+            ids = tokenizer.tokenize(side)[:, : config.data.max_length - 1]
+            sides.append(tf.concat([ids, tf.fill([ids.nrows(), 1], 3)], axis=1).to_tensor(PAD))
+        labels = sides[1]
+        shifted = tf.concat([tf.fill([tf.shape(labels)[0], 1], START), labels[:, :-1]], axis=1)
+        weight = tf.fill([tf.shape(labels)[0]], 1 / tf.math.count_nonzero(labels, dtype=tf.float32))
+        return (sides[0], shifted), labels, weight
+
+    pairs = tf.data.Dataset.from_tensor_slices((list(text.sources), list(text.targets)))
+    batches = pairs.shuffle(20_000, seed=0).batch(64).map(tokenize, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    real = padded = 0
+    for (source, _), labels, _ in batches:
+        real += sum(int(tf.math.count_nonzero(ids)) for ids in (source, labels))
+        padded += int(tf.size(source) + tf.size(labels))
+    targets = sum(int(tf.math.count_nonzero(labels)) for _, labels, _ in batches)
+    return batches, targets, 1 - real / padded
+
+
+dataset, tokens, padding = sorted_batches() if given["way"] == "ours" else unsorted_batches()
+steps = int(dataset.cardinality())
+data = distribute(dataset, strategy)
+
+
+class Clock(keras.callbacks.Callback):
+    """Ends an epoch after some steps, if it is to end."""
+
+    def __init__(self, most: int | None):
+        super().__init__()
+        self.most = most
+
+    def on_train_batch_end(self, batch: int, logs: object = None) -> None:
+        """Stop."""
+        self.model.stop_training = batch + 1 == self.most
+
+
+def work(most: int | None = None) -> dict[str, float]:
+    """Train for an epoch."""
+    trainer.fit(data, epochs=1, callbacks=[Clock(most)], shuffle=False, verbose=0)
+    return {}
+
+
+def waiting() -> dict[str, float]:
+    """Train for an epoch by a loop, and tell the share of the time that it waits for data."""
+
+    @tf.function(reduce_retracing=True)
+    def step(batch: object) -> None:
+        strategy.run(trainer.train_step, args=(batch,))
+
+    iterator, waited, start = iter(data), 0.0, time.perf_counter()
+    for _ in range(steps):
+        asked = time.perf_counter()
+        batch = next(iterator)
+        waited += time.perf_counter() - asked
+        step(batch)
+    return {"waits": waited / (time.perf_counter() - start)}
+
+
+def task(kind: str) -> dict[str, float]:
+    """Do what is asked for."""
+    return {"warm-up": lambda: work(12), "epoch": work, "waiting": waiting}[kind]()
+
+
+serve(task, tokens=tokens, steps=steps, padding=padding)

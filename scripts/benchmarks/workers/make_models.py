@@ -1,0 +1,59 @@
+"""Write one model in every form that decoding is measured in: SavedModels of several searches, CTranslate2."""
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+from protocol import spec
+
+from tf_transformer import PRESETS, Transformer, Translator, ctranslate2_export, export
+from tf_transformer.config import DecodingConfig, TokenizerConfig
+from tf_transformer.run_directory import load
+from tf_transformer.tokenizers import Tokenizer, train_tokenizer
+
+given = spec()
+folder = Path(given["folder"])
+
+
+def trained() -> tuple[Transformer, Tokenizer, list[str]]:
+    """Return the model of a run, and sentences for it in the order of their lengths."""
+    loaded = load(given["run_dir"])
+    sentences = Path(given["sentences"]).read_text("utf-8").splitlines()
+    return loaded.model, loaded.source_tokenizer, sorted(sentences, key=len)
+
+
+def random() -> tuple[Transformer, Tokenizer, list[str]]:
+    """Return a model with random weights, and sentences of as many tokens as are asked for."""
+    rng = np.random.default_rng(0)
+    count = given["vocabulary"] - 4
+    words = sorted({"".join(map(chr, rng.integers(97, 123, 5))) for _ in range(2 * count)})[:count]
+    settings = TokenizerConfig(model_type="word", vocab_size=given["vocabulary"], byte_fallback=False)
+    tokenizer = Tokenizer(train_tokenizer([" ".join(words[i : i + 50]) for i in range(0, count, 50)], settings))
+    # One piece a word, and the end token.
+    texts = [" ".join(rng.choice(words, given["source"] - 1)) for _ in range(256)]
+    if set(tokenizer.count(texts)) != {given["source"] - 1}:
+        raise RuntimeError("a word must be a piece")
+    keras.utils.set_random_seed(0)
+    config = PRESETS[given["preset"]].model
+    sizes = {name: getattr(config, name) for name in ("num_layers", "d_model", "num_heads", "dff", "share_embeddings")}
+    model = Transformer(**sizes, input_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size)
+    model.build(((None, None), (None, None)))
+    return model, tokenizer, texts
+
+
+model, tokenizer, texts = trained() if "run_dir" in given else random()
+models = {"float32": model}
+for name, search in given["searches"].items():
+    dtype = search.pop("dtype", "float32")
+    if dtype not in models:
+        models[dtype] = Transformer(**model.config, dtype=dtype)
+        models[dtype].build(((None, None), (None, None)))
+        models[dtype].set_weights([weight.astype(dtype) for weight in model.get_weights()])
+    export.save(Translator(models[dtype], tokenizer, tokenizer, DecodingConfig(**search)), folder / name)
+(folder / "ctranslate2").mkdir()
+ctranslate2_export.save(model, tokenizer, tokenizer, folder / "ctranslate2")
+pieces = [[tokenizer.pieces[i] for i in row] for row in tokenizer.tokenize(texts).to_list()]
+(folder / "texts.json").write_text(json.dumps({"texts": texts, "pieces": pieces}))
+layers = sum(weight.size for layer in model.decoder.stack for weight in layer.get_weights())
+print(int(layers + model.config["d_model"] * model.config["target_vocab_size"]))

@@ -1,0 +1,46 @@
+"""A training step of KerasHub's `TransformerEncoder` and `TransformerDecoder` under `model.fit`."""
+
+import keras
+import keras_hub
+import numpy as np
+from protocol import serve, spec
+from repeated import repeated
+
+given = spec()
+if given["dtype"] != "float32":
+    keras.config.set_dtype_policy(f"mixed_{given['dtype']}")
+layers, width, heads, inner = given["num_layers"], given["d_model"], given["num_heads"], given["dff"]
+tokens = keras_hub.layers.ReversibleEmbedding(given["vocabulary"], width, tie_weights=True)
+positions = keras_hub.layers.SinePositionEncoding()
+
+
+def embed(ids):
+    """Tokens and positions."""
+    x = tokens(ids) * width**0.5
+    return keras.layers.Dropout(0.1)(x + positions(x))
+
+
+source, target = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
+context, x = embed(source), embed(target)
+for _ in range(layers):
+    context = keras_hub.layers.TransformerEncoder(inner, heads, dropout=0.1)(context)
+for _ in range(layers):
+    x = keras_hub.layers.TransformerDecoder(inner, heads, dropout=0.1)(x, context)
+model = keras.Model([source, target], tokens(x, reverse=True))
+model.compile(
+    keras.optimizers.Adam(1e-4, beta_2=0.98, epsilon=1e-9),
+    keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    jit_compile=False,
+)
+rng = np.random.default_rng(0)
+ids = rng.integers(4, given["vocabulary"], (given["batch"], given["source"]), np.int32)
+labels = rng.integers(4, given["vocabulary"], (given["batch"], given["target"] + 1), np.int32)
+data = repeated(((ids, labels[:, :-1]), labels[:, 1:]))
+
+
+def steps(count: int) -> None:
+    """Train so many steps."""
+    model.fit(data, steps_per_epoch=count, shuffle=False, verbose=0)
+
+
+serve(steps, parameters=model.count_params())

@@ -1,0 +1,85 @@
+"""A training step of the TensorFlow tutorial's architecture, from keras.layers: heads of d_model, masks by Keras."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+from protocol import serve, spec
+from repeated import repeated
+
+given = spec()
+if given["dtype"] != "float32":
+    keras.config.set_dtype_policy(f"mixed_{given['dtype']}")
+layers, width, heads, inner = given["num_layers"], given["d_model"], given["num_heads"], given["dff"]
+longest = max(given["source"], given["target"])
+rates = 10_000 ** (-np.arange(width // 2) / (width // 2))
+angles = np.arange(longest)[:, None] * rates
+encoding = np.concatenate([np.sin(angles), np.cos(angles)], axis=-1).astype(np.float32)
+
+
+class Positions(keras.layers.Layer):
+    """An embedding, scaled, with positions; its padding is masked implicitly."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = keras.layers.Embedding(given["vocabulary"], width, mask_zero=True)
+
+    def compute_mask(self, ids, previous=None):
+        """Real tokens."""
+        return self.embedding.compute_mask(ids)
+
+    def call(self, ids):
+        """[B, T] -> [B, T, D]."""
+        x = self.embedding(ids)
+        return x * tf.cast(width**0.5, x.dtype) + tf.cast(encoding[None, : ids.shape[1]], x.dtype)
+
+
+def attention(query, value, **options):
+    """Attention with its residual connection and layer norm."""
+    found = keras.layers.MultiHeadAttention(heads, key_dim=width, dropout=0.1)(query, value, **options)
+    return keras.layers.LayerNormalization()(keras.layers.Add()([query, found]))
+
+
+def feed_forward(x):
+    """Two dense layers, dropout, residual connection, layer norm."""
+    found = keras.layers.Dropout(0.1)(keras.layers.Dense(width)(keras.layers.Dense(inner, activation="relu")(x)))
+    return keras.layers.LayerNormalization()(keras.layers.Add()([x, found]))
+
+
+source, target = keras.Input((given["source"],), dtype="int32"), keras.Input((given["target"],), dtype="int32")
+context, x = keras.layers.Dropout(0.1)(Positions()(source)), keras.layers.Dropout(0.1)(Positions()(target))
+for _ in range(layers):
+    context = feed_forward(attention(context, context))
+for _ in range(layers):
+    x = feed_forward(attention(attention(x, x, use_causal_mask=True), context))
+model = keras.Model([source, target], keras.layers.Dense(given["vocabulary"])(x))
+
+
+def masked_loss(labels, logits):
+    """The mean over real tokens."""
+    mask = labels != 0
+    losses = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")(labels, logits)
+    return tf.reduce_sum(losses * tf.cast(mask, losses.dtype)) / tf.reduce_sum(tf.cast(mask, losses.dtype))
+
+
+def masked_accuracy(labels, logits):
+    """The share of real tokens that come first."""
+    labels = tf.cast(labels, tf.int64)
+    match, mask = labels == tf.argmax(logits, axis=2), labels != 0
+    return tf.reduce_sum(tf.cast(match & mask, tf.float32)) / tf.reduce_sum(tf.cast(mask, tf.float32))
+
+
+model.compile(
+    keras.optimizers.Adam(1e-4, beta_2=0.98, epsilon=1e-9), masked_loss, metrics=[masked_accuracy], jit_compile=False
+)
+rng = np.random.default_rng(0)
+ids = rng.integers(4, given["vocabulary"], (given["batch"], given["source"]), np.int32)
+labels = rng.integers(4, given["vocabulary"], (given["batch"], given["target"] + 1), np.int32)
+data = repeated(((ids, labels[:, :-1]), labels[:, 1:]))
+
+
+def steps(count: int) -> None:
+    """Train so many steps."""
+    model.fit(data, steps_per_epoch=count, shuffle=False, verbose=0)
+
+
+serve(steps, parameters=model.count_params())
