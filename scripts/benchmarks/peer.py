@@ -18,7 +18,7 @@ class Row(NamedTuple):
 
     work: str
     unit: str
-    """per second: more is better; "seconds", "ms": less is better"""
+    """per second: more is better; "seconds": less is better"""
     figures: dict[str, list[float]]
     """of ours (the first) and of every peer, one a round"""
     notes: dict[str, Any]
@@ -58,11 +58,11 @@ def _figure(value: float) -> str:
 class Peer:
     """A process that works when it is told to; see `workers/protocol.py`."""
 
-    def __init__(self, script: str, spec: dict[str, Any], python: str = sys.executable):
+    def __init__(self, script: str, spec: dict[str, Any]):
         threads = str(spec["threads"])
         limits = {"OMP_NUM_THREADS": threads, "TF_NUM_INTRAOP_THREADS": threads}
         self.process = subprocess.Popen(
-            [python, str(WORKERS / script), json.dumps(spec)],
+            [sys.executable, str(WORKERS / script), json.dumps(spec)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

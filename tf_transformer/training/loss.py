@@ -53,9 +53,7 @@ def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor, label_smoothing: float)
             losses -= smooth * (tf.reduce_sum(logits, axis=-1) - logits[:, PAD])
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            change = probabilities * upstream[:, None]
-            if label_smoothing:
-                change = (probabilities - smoothed) * upstream[:, None]
+            change = (probabilities - smoothed if label_smoothing else probabilities) * upstream[:, None]
             places = tf.stack([tf.range(tf.size(labels)), labels], axis=-1)
             return tf.tensor_scatter_nd_sub(change, places, (1 - label_smoothing) * upstream)
 

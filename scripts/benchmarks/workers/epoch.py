@@ -9,7 +9,7 @@ from protocol import serve, spec
 from tf_transformer.config import PRESETS
 from tf_transformer.data import Batches, encode, read
 from tf_transformer.settings import override
-from tf_transformer.tokenizers import PAD, START, Tokenizer, train_tokenizer
+from tf_transformer.tokenizers import END, PAD, START, Tokenizer, train_tokenizer
 from tf_transformer.training.fit import make_trainer
 from tf_transformer.training.strategy import distribute, make_strategy
 
@@ -38,7 +38,7 @@ def unsorted_batches() -> tuple[tf.data.Dataset, int, float]:
         sides = []
         for side in (source, target):
             ids = tokenizer.tokenize(side)[:, : config.data.max_length - 1]
-            sides.append(tf.concat([ids, tf.fill([ids.nrows(), 1], 3)], axis=1).to_tensor(PAD))
+            sides.append(tf.concat([ids, tf.fill([ids.nrows(), 1], END)], axis=1).to_tensor(PAD))
         labels = sides[1]
         shifted = tf.concat([tf.fill([tf.shape(labels)[0], 1], START), labels[:, :-1]], axis=1)
         weight = tf.fill([tf.shape(labels)[0]], 1 / tf.math.count_nonzero(labels, dtype=tf.float32))
@@ -71,10 +71,9 @@ class Clock(keras.callbacks.Callback):
         self.model.stop_training = batch + 1 == self.most
 
 
-def work(most: int | None = None) -> dict[str, float]:
+def work(most: int | None = None) -> None:
     """Train for an epoch."""
     trainer.fit(data, epochs=1, callbacks=[Clock(most)], shuffle=False, verbose=0)
-    return {}
 
 
 def waiting() -> dict[str, float]:
@@ -93,7 +92,7 @@ def waiting() -> dict[str, float]:
     return {"waits": waited / (time.perf_counter() - start)}
 
 
-def task(kind: str) -> dict[str, float]:
+def task(kind: str) -> dict[str, float] | None:
     """Do what is asked for."""
     return {"warm-up": lambda: work(12), "epoch": work, "waiting": waiting}[kind]()
 

@@ -3,8 +3,8 @@
 import keras
 import numpy as np
 import tensorflow as tf
-from protocol import serve, spec
-from repeated import repeated
+from protocol import spec
+from repeated import random_ids, repeated, serve_fit
 
 given = spec()
 if given["dtype"] != "float32":
@@ -71,15 +71,5 @@ def masked_accuracy(labels, logits):
 model.compile(
     keras.optimizers.Adam(1e-4, beta_2=0.98, epsilon=1e-9), masked_loss, metrics=[masked_accuracy], jit_compile=False
 )
-rng = np.random.default_rng(0)
-ids = rng.integers(4, given["vocabulary"], (given["batch"], given["source"]), np.int32)
-labels = rng.integers(4, given["vocabulary"], (given["batch"], given["target"] + 1), np.int32)
-data = repeated(((ids, labels[:, :-1]), labels[:, 1:]))
-
-
-def steps(count: int) -> None:
-    """Train so many steps."""
-    model.fit(data, steps_per_epoch=count, shuffle=False, verbose=0)
-
-
-serve(steps, parameters=model.count_params())
+ids, labels = random_ids(given)
+serve_fit(model, repeated(((ids, labels[:, :-1]), labels[:, 1:])), model.count_params())
