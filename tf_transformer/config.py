@@ -119,9 +119,11 @@ class DataConfig:
     )
     drop_duplicates: bool = _setting(False, "train on the first of equal pairs only")
     batch_tokens: int = _setting(4_096, "most source tokens and most target tokens a batch, padding included")
+    bpe_dropout: float = _setting(0.0, "share of the BPE's merges left out by chance in training; batches get longer")
 
     def __post_init__(self) -> None:
-        _check(self, {"max_length": 2, "batch_tokens": 2, "held_out_seed": 0, "max_length_ratio": 1})
+        least = {"max_length": 2, "batch_tokens": 2, "held_out_seed": 0, "max_length_ratio": 1}
+        _check(self, least, rates=("bpe_dropout",))
         corpora = 1 + len(self.extra_corpora)
         if self.weights and len(self.weights) != corpora:
             raise InputError(f"weights must be one for each corpus, {corpora}. Received: {len(self.weights)}")
@@ -248,6 +250,15 @@ class Config:
             raise InputError(
                 "model.share_embeddings=all needs one vocabulary: set tokenizer.shared=true, or "
                 "model.share_embeddings to target or none. Received: tokenizer.shared=false"
+            )
+        if self.data.bpe_dropout and not (self.tokenizer.model_type == "bpe" or self.tokenizer.file):
+            raise InputError(
+                f"data.bpe_dropout needs a BPE. Received: tokenizer.model_type={self.tokenizer.model_type}"
+            )
+        if self.data.bpe_dropout and self.training.deterministic:
+            raise InputError(
+                "data.bpe_dropout draws without a seed: give no training.deterministic with it. "
+                f"Received: data.bpe_dropout={self.data.bpe_dropout}"
             )
         if self.model.positions == "learned" and self.data.max_length > self.model.max_positions:
             raise InputError(

@@ -77,6 +77,26 @@ class Tokenizer(tf.Module):
         """Tokenise strings [B] to ids [B, any], without start and end. Invalid UTF-8 is read as U+FFFD."""
         return self._processor.tokenize(text)
 
+    def tokenize_by_chance(self, text: Any, alpha: float) -> tf.RaggedTensor:
+        """Tokenise strings [B] as `tokenize` does, but cut them by chance: subword regularisation.
+
+        SentencePiece draws, and takes no seed: each process draws differently.
+
+        Args:
+            text: the strings.
+            alpha: of a BPE, the share of merges that are left out (BPE-dropout, Provilkov et al. 2020); of a unigram
+                model, the exponent of the probabilities it draws by (Kudo 2018).
+
+        Raises:
+            InputError: a model that has one way to cut, such as of words.
+        """
+        drawing = tf_text.SentencepieceTokenizer(self.model, out_type=tf.int32, nbest_size=-1, alpha=alpha)
+        drawing._model_resource = self._processor._model_resource
+        try:
+            return drawing.tokenize(text)
+        except tf.errors.OpError as error:
+            raise InputError(f"this tokenizer cannot cut by chance, a BPE can: {error.message}") from None
+
     def detokenize(self, ids: Any) -> tf.Tensor:
         """Join ids [B, T] to strings [B]; padding, start and end say nothing, and neither does an impossible id."""
         says_something = ((ids == UNKNOWN) | (ids > END)) & (ids < self.vocab_size)

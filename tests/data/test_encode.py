@@ -3,9 +3,11 @@
 import sys
 
 import pytest
+import tensorflow as tf
 
-from tf_transformer.config import TokenizerConfig
-from tf_transformer.data import Pairs, TokenPairs, encode
+from tf_transformer.config import DataConfig, TokenizerConfig
+from tf_transformer.data import Batches, Pairs, TokenPairs, cut_by_chance, encode, read
+from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import END, Tokenizer, train_tokenizer
 
 SOURCES = ["a cat", "the dog sleeps", "", "b", "   ", "the cat and the dog and the cat", "a", "the cat sleeps"]
@@ -73,3 +75,63 @@ def test_odd_characters_make_no_new_sentence(tokenizer: Tokenizer) -> None:
     odd = ["a\u2028cat", "a\rcat", "a\tcat", "\ufeffa cat", "a\x00cat", "a\u0085cat", "🐈 \U0010ffff"]
     encoded = encode(Pairs(odd, odd), tokenizer, tokenizer, max_length=100)
     assert (len(encoded), encoded.dropped_empty) == (len(odd), 0)
+
+
+@pytest.fixture(scope="module")
+def toy() -> Pairs:
+    pairs = read(DataConfig(corpus="toy"), "val")
+    return Pairs(["", *pairs.sources], ["", *pairs.targets])
+
+
+@pytest.fixture(scope="module")
+def toy_tokenizer(toy: Pairs) -> Tokenizer:
+    return Tokenizer(train_tokenizer([*toy.sources, *toy.targets], TokenizerConfig(vocab_size=500)))
+
+
+def drawing(pairs: Pairs, tokenizer: Tokenizer, dropout: float, max_length: int = 128):
+    encoded = encode(pairs, tokenizer, tokenizer, max_length)
+    return encoded, cut_by_chance(pairs, encoded, tokenizer, tokenizer, dropout=dropout, max_length=max_length)
+
+
+def test_dropout_cuts_the_same_text_otherwise_each_time(toy: Pairs, toy_tokenizer: Tokenizer) -> None:
+    encoded, draw = drawing(toy, toy_tokenizer, 0.3)
+    numbers = tf.constant([5, 3, 3, 11], tf.int64)
+    plain = [[side[i].numpy().tolist() for i in numbers] for side in (encoded.sources, encoded.targets)]
+    drawn = [[rows.to_list() for rows in draw(numbers)] for _ in range(20)]
+    for i in range(2):
+        said = toy_tokenizer.detokenize(tf.ragged.constant(plain[i])).numpy().tolist()
+        for sides in drawn:
+            assert toy_tokenizer.detokenize(tf.ragged.constant(sides[i])).numpy().tolist() == said
+            assert {row[-1] for row in sides[i]} == {END}
+        assert len({str(sides[i]) for sides in drawn}) > 10
+        assert sum(len(row) for sides in drawn for row in sides[i]) > 20 * sum(map(len, plain[i]))
+
+
+def test_without_most_merges_what_is_left_are_characters(toy: Pairs, toy_tokenizer: Tokenizer) -> None:
+    _, draw = drawing(toy, toy_tokenizer, 0.999)
+    pieces = toy_tokenizer.pieces_of(draw(tf.constant([0, 1], tf.int64)).sources.flat_values).numpy()
+    assert sum(len(piece.decode()) == 1 for piece in pieces) > 0.9 * len(pieces)
+
+
+def test_a_side_that_dropout_makes_too_long_is_cut_without(toy: Pairs, toy_tokenizer: Tokenizer) -> None:
+    longest = int(encode(toy, toy_tokenizer, toy_tokenizer, 128).targets.row_lengths().numpy().max())
+    encoded, draw = drawing(toy, toy_tokenizer, 0.5, max_length=longest)
+    rows = tf.range(len(encoded), dtype=tf.int64)
+    drawn = draw(rows).targets
+    assert int(drawn.row_lengths().numpy().max()) <= longest
+    assert sum(a != b for a, b in zip(drawn.to_list(), encoded.targets.to_list(), strict=True)) > 10
+    assert any(a == b for a, b in zip(drawn.to_list(), encoded.targets.to_list(), strict=True))
+
+
+def test_batches_of_drawn_pairs_have_the_same_pairs_in_the_same_order(toy: Pairs, toy_tokenizer: Tokenizer) -> None:
+    encoded, draw = drawing(toy, toy_tokenizer, 0.2)
+    plain, drawn = Batches(encoded, 512, seed=3), Batches(encoded, 512, seed=3, draw=draw)
+    for (_, labels, _), (_, other, weight) in zip(plain.dataset(), drawn.dataset(), strict=True):
+        assert toy_tokenizer.detokenize(labels).numpy().tolist() == toy_tokenizer.detokenize(other).numpy().tolist()
+        assert tf.reduce_sum(weight * tf.math.count_nonzero(other, 1, dtype=tf.float32)).numpy() == pytest.approx(1)
+
+
+def test_words_cannot_be_cut_by_chance(toy: Pairs) -> None:
+    words = TokenizerConfig(vocab_size=500, model_type="word")
+    with pytest.raises(InputError, match="this tokenizer cannot cut by chance"):
+        drawing(toy, Tokenizer(train_tokenizer([*toy.sources, *toy.targets], words)), 0.1)

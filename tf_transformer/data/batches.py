@@ -1,11 +1,11 @@
 """Token pairs to batches of a bounded number of tokens, in an order that is a function of (seed, epoch)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.data.encode import TokenPairs
+from tf_transformer.data.encode import Sides, TokenPairs
 from tf_transformer.tokenizers import PAD, START
 
 NO_PAIR = -1
@@ -67,6 +67,8 @@ class Batches:
         seed: of the order; none keeps the order of lengths (for validation).
         repeats: times an epoch that each pair is seen, [N]; 1 by default. A pair of 2.5 is seen twice in one epoch,
             three times in the next; of pairs of 0.5 one half is seen in one epoch, the other half in the next.
+        draw: gives the pairs of numbers [B] as `cut_by_chance` does, instead of `pairs`, which then say only how pairs
+            are batched: what is drawn may exceed `batch_tokens`.
     """
 
     def __init__(
@@ -77,8 +79,10 @@ class Batches:
         multiple_of: int = 1,
         seed: int | None = None,
         repeats: np.ndarray | None = None,
+        draw: Callable[[tf.Tensor], Sides] | None = None,
     ):
         self.pairs = pairs
+        self.draw = draw or self._pairs
         self.batch_tokens = batch_tokens
         self.multiple_of = multiple_of
         self.seed = seed
@@ -111,6 +115,9 @@ class Batches:
         before, after = (np.floor(e * self.repeats + phases) for e in (epoch, epoch + 1))
         return np.repeat(np.arange(len(self.repeats)), (after - before).astype(int))
 
+    def _pairs(self, numbers: tf.Tensor) -> Sides:
+        return Sides(tf.gather(self.pairs.sources, numbers), tf.gather(self.pairs.targets, numbers))
+
     def target_tokens(self, batch: int) -> int:
         """Return the target tokens, padding not counted, of a batch of the current epoch (after those skipped)."""
         rows = self.rows[batch]
@@ -140,9 +147,9 @@ class Batches:
 
         def gather(rows: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor, tf.Tensor]:
             real = rows != NO_PAIR
-            pairs = tf.where(real, rows, rows[0])  # the first row is real, and no wider than the batch
-            source = tf.where(real[:, None], tf.gather(self.pairs.sources, pairs).to_tensor(PAD), PAD)
-            labels = tf.where(real[:, None], tf.gather(self.pairs.targets, pairs).to_tensor(PAD), PAD)
+            pairs = self.draw(tf.where(real, rows, rows[0]))  # the first row is real, and no wider than the batch
+            source = tf.where(real[:, None], pairs.sources.to_tensor(PAD), PAD)
+            labels = tf.where(real[:, None], pairs.targets.to_tensor(PAD), PAD)
             start = tf.fill([tf.shape(labels)[0], 1], START)
             target = tf.concat([start, labels[:, :-1]], axis=1)
             tokens = tf.math.count_nonzero(labels, dtype=tf.float32)

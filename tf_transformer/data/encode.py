@@ -1,5 +1,6 @@
 """Pairs of sentences to pairs of token sequences, held in memory: 8 bytes a pair of tokens."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,15 @@ from tf_transformer.tokenizers import END, Tokenizer
 
 CHUNK = 4096
 """Sentences tokenised at once."""
+
+
+class Sides(NamedTuple):
+    """Some pairs, each side ending with the end token."""
+
+    sources: tf.RaggedTensor
+    """[B, any], int32"""
+    targets: tf.RaggedTensor
+    """[B, any], int32"""
 
 
 class TokenPairs(NamedTuple):
@@ -63,9 +73,56 @@ def encode(
     )
 
 
+def cut_by_chance(
+    pairs: Pairs,
+    encoded: TokenPairs,
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+    *,
+    dropout: float,
+    max_length: int,
+) -> Callable[[tf.Tensor], Sides]:
+    """Return what tokenises pairs anew each time that it is called, by BPE-dropout (Provilkov et al. 2020).
+
+    Args:
+        pairs: the text.
+        encoded: the same, as `encode` returned it.
+        source_tokenizer: a BPE.
+        target_tokenizer: a BPE.
+        dropout: the probability that a merge is left out, above 0 and below 1.
+        max_length: tokens, the end token among them; a side that would be longer is cut without dropout.
+
+    Returns:
+        A function of numbers of pairs in `encoded`, [B]; TensorFlow can trace it.
+
+    Raises:
+        InputError: a tokenizer that has one way to cut.
+    """
+    sources, targets = (tf.boolean_mask(tf.constant(side), encoded.keep) for side in pairs)
+
+    def side(numbers: tf.Tensor, texts: tf.Tensor, plain: tf.RaggedTensor, tokenizer: Tokenizer) -> tf.RaggedTensor:
+        cut = _with_end(tokenizer.tokenize_by_chance(tf.gather(texts, numbers), dropout))
+        rows = tf.range(cut.nrows())
+        fitting = tf.where(cut.row_lengths() <= max_length, rows, rows + cut.nrows())
+        return tf.gather(tf.concat([cut, tf.gather(plain, numbers)], axis=0), fitting)
+
+    def draw(numbers: tf.Tensor) -> Sides:
+        return Sides(
+            side(numbers, sources, encoded.sources, source_tokenizer),
+            side(numbers, targets, encoded.targets, target_tokenizer),
+        )
+
+    draw(tf.constant([0], tf.int64))  # refuses a tokenizer before anything is trained
+    return draw
+
+
 def _tokenize(sentences: list[str], tokenizer: Tokenizer) -> tf.RaggedTensor:
     text = tf.data.Dataset.from_tensor_slices(tf.constant(sentences, tf.string)).batch(CHUNK)
     chunks = list(text.map(tokenizer.tokenize, num_parallel_calls=tf.data.AUTOTUNE))
-    ids = tf.concat(chunks, axis=0) if chunks else tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), [])
-    end = tf.fill([ids.nrows(), 1], END)
-    return tf.concat([ids, end], axis=1)
+    return _with_end(
+        tf.concat(chunks, axis=0) if chunks else tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), [])
+    )
+
+
+def _with_end(ids: tf.RaggedTensor) -> tf.RaggedTensor:
+    return tf.concat([ids, tf.fill([ids.nrows(), 1], END)], axis=1)

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from tf_transformer import checkpoints
 from tf_transformer.config import Config, DecodingConfig
-from tf_transformer.data import Batches, Pairs
+from tf_transformer.data import Batches, Pairs, cut_by_chance
 from tf_transformer.errors import InputError
 from tf_transformer.run_directory import RunDirectory, build_model
 from tf_transformer.settings import override
@@ -21,7 +21,14 @@ from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import make_optimizer
 from tf_transformer.training.resume import Place, check_same_place, refuse_differences, restore, variables_of
-from tf_transformer.training.strategy import Machines, distribute, is_chief, make_strategy, naming_lost_machines
+from tf_transformer.training.strategy import (
+    Machines,
+    distribute,
+    is_chief,
+    make_strategy,
+    naming_lost_machines,
+    workers,
+)
 from tf_transformer.training.texts import Texts, encode_texts, make_tokenizers, read_texts, with_absolute_paths
 from tf_transformer.training.trainer import Trainer, vary_dropout
 from tf_transformer.translator import Translator
@@ -53,6 +60,8 @@ def train(
             finite; no room for a checkpoint; a machine that has gone. What was there before is left as it was.
     """
     strategy = strategy or make_strategy()
+    if config.data.bpe_dropout and workers(strategy):
+        raise InputError("data.bpe_dropout needs one machine: each of several would cut a batch in its own way")
     if config.training.deterministic:
         tf.config.experimental.enable_op_determinism()
     path = Path(run_dir).resolve()
@@ -205,12 +214,16 @@ def _batches(config: Config, texts: Texts, tokenizers: Any, replicas: int) -> tu
     repeats = None
     if data.weights:
         repeats = tf.gather(tf.constant(data.weights), texts.corpora[pairs.keep]).numpy()
+    draw = None
+    if data.bpe_dropout:
+        draw = cut_by_chance(texts.training, pairs, *tokenizers, dropout=data.bpe_dropout, max_length=data.max_length)
     training = Batches(
         pairs,
         data.batch_tokens * settings.accumulate,
         multiple_of=replicas * settings.accumulate,
         seed=settings.seed,
         repeats=repeats,
+        draw=draw,
     )
     return training, Batches(held_out, data.batch_tokens, multiple_of=replicas)
 
