@@ -8,6 +8,7 @@ import textwrap
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from tf_transformer import Translator
 from tf_transformer.config import DecodingConfig
@@ -164,6 +165,29 @@ def test_it_describes_itself(copy_export):
     description = json.loads((copy_export / DESCRIPTION).read_text())
     assert description["config"]["data"]["corpus"] == "copy"
     assert description["checkpoint"]["val_accuracy"] > 0.9
+
+
+def test_a_server_finds_requests_to_warm_up_with(copy_export):
+    file = copy_export / "assets.extra" / "tf_serving_warmup_requests"
+    signatures = tf.saved_model.load(str(copy_export)).signatures
+    called = {}
+    for record in tf.data.TFRecordDataset(str(file)):
+        request = PredictionLog.FromString(record.numpy()).predict_log.request
+        inputs = {name: tf.constant(tf.make_ndarray(tensor)) for name, tensor in request.inputs.items()}
+        outputs = signatures[request.model_spec.signature_name](**inputs)
+        called.setdefault(request.model_spec.signature_name, []).append(len(next(iter(outputs.values()))))
+        for text in inputs.values():
+            assert len(text[0].numpy().split()) == 12
+    assert called == dict.fromkeys(signatures, [1, 8])
+
+
+def test_a_page_beside_it_says_what_it_is(copy_export):
+    readme = (copy_export / "README.md").read_text()
+    assert readme.startswith("# source to target\n")
+    assert "| Trained on | copy, 20,000 pairs |" in readme
+    assert "| Search | beam of 4, length penalty 0.6 |" in readme
+    assert "| `score` | `source`, `target` | " in readme
+    assert "| Validation, accuracy | " in readme
 
 
 def test_an_existing_target_and_a_foreign_run_are_refused(copy_run, copy_export, tmp_path):

@@ -1,11 +1,14 @@
 """What the command `tf-transformer` understands."""
 
 import argparse
+import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from tf_transformer import __version__
 from tf_transformer.config import PRESETS
+from tf_transformer.serving.limits import Limits
 from tf_transformer.settings import settings_help
 
 DATA_HELP = "a folder of SPLIT.LANG[.gz] files, a .tsv[.gz] of source TAB target, tfds:NAME[/CONFIG], toy or copy"
@@ -153,6 +156,32 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
 
     info = command("info", "Print what a run or an export is made of, as JSON.")
     info.add_argument("path", metavar="DIR", help=MODEL_HELP)
+
+    serve = command(
+        "serve",
+        "Serve an export by TensorFlow Serving's REST and gRPC APIs, with a page to try it (needs the extra serve).",
+    )
+    serve.add_argument("path", metavar="DIR", help="an exported SavedModel, or a folder of versions, such as 1 and 2")
+    serve.add_argument("--name", metavar="NAME", help="what clients call the model (default: that of the folder)")
+    serve.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)")
+    for name, port, what in (("--port", 8501, "REST and the page"), ("--grpc-port", 8500, "gRPC")):
+        serve.add_argument(
+            name, type=_port, default=port, metavar="N", help=f"of {what}; 0 takes a free one (default: %(default)s)"
+        )
+    serve.add_argument(
+        "--poll-seconds",
+        type=_seconds,
+        default=2.0,
+        metavar="S",
+        help="between looks for a newer version, which then takes over (default: %(default)g)",
+    )
+    limits = serve.add_argument_group("limits")
+    for field in dataclasses.fields(Limits):
+        kind: type = float if isinstance(field.default, float) else int
+        option, what = f"--{field.name.replace('_', '-')}", field.metadata["help"]
+        limits.add_argument(
+            option, type=kind, default=field.default, metavar="N", help=f"{what} (default: {field.default})"
+        )
     return parser
 
 
@@ -201,6 +230,22 @@ def _add_batch_tokens(sub: argparse.ArgumentParser) -> None:
         help="most source tokens at once, each sentence counted as long as the longest, and as 16 at least "
         "(default: %(default)s)",
     )
+
+
+def _port(text: str) -> int:
+    if not (text.isdecimal() and int(text) < 65_536):
+        raise argparse.ArgumentTypeError(f"must be an integer below 65536. Received: {text!r}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0. Received: {text!r}")
+    return seconds
 
 
 def _numbers(text: str) -> tuple[float, ...]:

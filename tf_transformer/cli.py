@@ -5,7 +5,7 @@ import os
 import sys
 
 from tf_transformer.arguments import parser
-from tf_transformer.commands import models, training, translation
+from tf_transformer.commands import models, serving, training, translation
 from tf_transformer.errors import InputError
 
 
@@ -19,6 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
         "average": training.average,
         "score": translation.score,
         "info": models.info,
+        "serve": serving.serve,
     }
     options = parser(commands).parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)

@@ -13,9 +13,11 @@ from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 from tf_transformer import checkpoints
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
+from tf_transformer.model_card import card
 from tf_transformer.run_directory import RunDirectory, read_description
 from tf_transformer.strings import Scored, Translations, rows_of, text_of, token_scores_of
 from tf_transformer.translator import Translator
+from tf_transformer.warm_up import write_requests
 
 DESCRIPTION = Path("assets.extra", "tf_transformer.json")
 TEXT_OPS = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
@@ -27,7 +29,8 @@ def export(run_dir: str | Path, output: str | Path, decoding: DecodingConfig | N
 
     It searches as `decoding` says, by default as the run does: beam search. Loading it needs tensorflow and
     tensorflow_text alone; with `decoding.jit_compile` it needs XLA as well, which TensorFlow Serving must be told to
-    use. Its signatures take `text` (string, [B]), and give `is_truncated` (boolean, [B]: the sentence had more than
+    use. Beside it stand requests for a server to warm up with, the configuration with its metrics, and a README.md.
+    Its signatures take `text` (string, [B]), and give `is_truncated` (boolean, [B]: the sentence had more than
     `decoding.max_source_length` tokens, and was cut), besides
 
     - `serving_default`: `translation` (string, [B]), `score` (float32, [B]: summed log-probability);
@@ -48,14 +51,16 @@ def export(run_dir: str | Path, output: str | Path, decoding: DecodingConfig | N
         raise InputError(f"{output} exists: give another --output, such as the next version number, or remove it")
     run = RunDirectory(run_dir)
     description = run.description | {"checkpoint": checkpoints.state_of(run.best_checkpoint())}
-    if decoding is not None:
-        description["config"] = description["config"] | {"decoding": dataclasses.asdict(decoding)}
+    description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding or run.config.decoding)}
     beside = output.parent / f".{output.name}.{os.getpid()}"
     shutil.rmtree(beside, ignore_errors=True)  # of a killed process of the same number, as in a container
     try:
-        save(Translator.load(run_dir, decoding), beside)
-        (beside / DESCRIPTION).parent.mkdir()
+        translator = Translator.load(run_dir, decoding)
+        signatures = save(translator, beside)
+        write_requests(beside, {name: takes for name, (takes, _) in signatures.items()}, translator.source_tokenizer)
         (beside / DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
+        readme = card(output.name, description, DESCRIPTION.as_posix(), signatures)
+        (beside / "README.md").write_text(readme, "utf-8")
         beside.rename(output)
     except tf.errors.OpError as error:
         raise InputError(f"cannot write {output}: {error.message}") from None
@@ -64,8 +69,12 @@ def export(run_dir: str | Path, output: str | Path, decoding: DecodingConfig | N
     return output
 
 
-def save(translator: Translator, path: Path) -> None:
-    """Write a translator as a SavedModel, and check that every runtime can run its graph."""
+def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[str]]]:
+    """Write a translator as a SavedModel, and check that every runtime can run its graph.
+
+    Returns:
+        For each signature the names of what it takes and of what it gives.
+    """
     n = 1 if translator.decoding.temperature else translator.decoding.beam_size
     text, source, target = (tf.TensorSpec([None], tf.string, name=name) for name in ("text", "source", "target"))
 
@@ -103,6 +112,11 @@ def save(translator: Translator, path: Path) -> None:
     foreign = {op for op in foreign_ops(path) if not (translator.decoding.jit_compile and op.startswith("Xla"))}
     if foreign:
         raise RuntimeError(f"the exported graph has ops that not every runtime has: {', '.join(sorted(foreign))}")
+    concrete = {name: function.get_concrete_function() for name, function in signatures.items()}
+    return {
+        name: ([spec.name for spec in function.structured_input_signature[0]], list(function.structured_outputs))
+        for name, function in concrete.items()
+    }
 
 
 def foreign_ops(path: Path) -> set[str]:

@@ -1,0 +1,83 @@
+"""A server of the export that copies, as a user starts it."""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+
+class Served:
+    """A running `tf-transformer serve`."""
+
+    def __init__(self, folder: Path, log: Path, *options: str):
+        command = [sys.executable, "-m", "tf_transformer", "serve", str(folder), "--port", "0", "--grpc-port", "0"]
+        self.log = log
+        started = time.monotonic()
+        with log.open("w") as output:
+            self.process = subprocess.Popen([*command, *options], stdout=output, stderr=output)
+        found = None
+        while found is None:
+            if self.process.poll() is not None or time.monotonic() > started + 120:
+                self.process.kill()
+                pytest.fail(f"the server did not start: {log.read_text()}")
+            time.sleep(0.05)
+            found = re.search(r"serving (\S+), version \d+: (\S+), gRPC (\S+)\n", log.read_text())
+        self.seconds = time.monotonic() - started
+        self.name, self.url, self.grpc = found.groups()
+
+    @property
+    def memory(self) -> int:
+        """Its resident memory, bytes."""
+        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.fixture(scope="module")
+def start_server(tmp_path_factory):
+    """Starts servers, and ends them with the module."""
+    with contextlib.ExitStack() as stack:
+
+        def start(folder: Path, *options: str) -> Served:
+            served = Served(folder, tmp_path_factory.mktemp("served") / "log", *options)
+            stack.callback(served.process.wait)
+            stack.callback(served.process.kill)
+            return served
+
+        yield start
+
+
+@pytest.fixture(scope="module")
+def served(start_server, copy_export) -> Served:
+    return start_server(copy_export.parent)
+
+
+def in_parallel(work, items, workers: int) -> list:
+    """The results of work on items, by so many threads; the first error is raised."""
+    results, errors = [None] * len(items), []
+    left = iter(range(len(items)))
+    lock = threading.Lock()
+
+    def run() -> None:
+        while not errors:
+            with lock:
+                i = next(left, None)
+            if i is None:
+                return
+            try:
+                results[i] = work(items[i])
+            except Exception as error:
+                errors.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results

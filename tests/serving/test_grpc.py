@@ -1,0 +1,111 @@
+"""gRPC, by the client that TensorFlow Serving's users have."""
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.core.framework.tensor_pb2 import TensorProto
+from tensorflow.core.framework.types_pb2 import DT_STRING
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+from tf_transformer.export import ExportedTranslator
+
+SENTENCES = ["a b c", "g f e d", "", "h"]
+
+
+@pytest.fixture(scope="module")
+def channel(served):
+    with grpc.insecure_channel(served.grpc) as channel:
+        yield channel
+
+
+@pytest.fixture(scope="module")
+def stub(channel):
+    return prediction_service_pb2_grpc.PredictionServiceStub(channel)
+
+
+def request(served, text=SENTENCES, **spec):
+    wanted = predict_pb2.PredictRequest()
+    wanted.model_spec.name = served.name
+    for key, value in spec.items():
+        setattr(wanted.model_spec, key, value)
+    wanted.inputs["text"].CopyFrom(text if isinstance(text, TensorProto) else tf.make_tensor_proto(text, tf.string))
+    return wanted
+
+
+def test_it_translates(served, stub, copy_export):
+    answer = stub.Predict(request(served), timeout=60)
+    assert answer.model_spec.name == served.name
+    assert answer.model_spec.version.value == 1
+    outputs = {name: tf.make_ndarray(tensor) for name, tensor in answer.outputs.items()}
+    wanted = ExportedTranslator(copy_export).translate_strings(SENTENCES)
+    assert [text.decode() for text in outputs["translation"]] == wanted
+    assert outputs["score"].dtype == np.float32
+    assert outputs["is_truncated"].tolist() == [False] * 4
+
+
+def test_outputs_may_be_chosen(served, stub):
+    wanted = request(served, signature_name="translate_n_best")
+    wanted.output_filter.append("scores")
+    answer = stub.Predict(wanted, timeout=60)
+    assert list(answer.outputs) == ["scores"]
+    assert tf.make_ndarray(answer.outputs["scores"]).shape == (4, 4)
+
+
+@pytest.mark.parametrize("text", [[b"\xff\xfe", b"a b"], [b"a\0b", b"a b"], []], ids=["UTF-8", "NUL", "empty"])
+def test_any_bytes_are_translated(served, stub, text, copy_export):
+    found = tf.make_ndarray(stub.Predict(request(served, text), timeout=60).outputs["translation"])
+    offline = tf.saved_model.load(str(copy_export)).signatures["serving_default"](text=tf.constant(text, tf.string))
+    assert found.tolist() == offline["translation"].numpy().tolist()
+
+
+def claiming(size: int) -> TensorProto:
+    tensor = TensorProto(dtype=DT_STRING, string_val=[b"a"])
+    tensor.tensor_shape.dim.add(size=size)
+    return tensor
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "code", "message"),
+    [
+        (
+            tf.make_tensor_proto([1, 2]),
+            {},
+            "INVALID_ARGUMENT",
+            r"must be strings of shape \[batch\]. Received: DT_INT32",
+        ),
+        (tf.make_tensor_proto([["a"]]), {}, "INVALID_ARGUMENT", r"Received: DT_STRING of shape \[1, 1\]"),
+        (claiming(10**12), {}, "INVALID_ARGUMENT", "has 1 strings, and says shape"),
+        (claiming(-1), {}, "INVALID_ARGUMENT", "has 1 strings, and says shape"),
+        (["a"], {"name": "other"}, "NOT_FOUND", "Servable not found"),
+        (["a"], {"version_label": "x"}, "NOT_FOUND", "there are no labels"),
+        (["a"], {"signature_name": "x"}, "INVALID_ARGUMENT", "there is no signature 'x'"),
+        (["a"] * 1025, {}, "INVALID_ARGUMENT", "may have 1024 sentences"),
+        (["a" * 100_001], {}, "INVALID_ARGUMENT", "may have 100000 characters"),
+        (["a" * 2_000_000], {}, "RESOURCE_EXHAUSTED", "larger than max"),
+    ],
+)
+def test_bad_input_is_refused(served, stub, text, spec, code, message):
+    with pytest.raises(grpc.RpcError, match=message) as caught:
+        stub.Predict(request(served, text, **spec), timeout=60)
+    assert caught.value.code().name == code
+    assert stub.Predict(request(served), timeout=60).outputs
+
+
+def test_it_says_what_it_serves(served, stub, channel):
+    wanted = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
+    wanted.model_spec.name = served.name
+    packed = stub.GetModelMetadata(wanted, timeout=60).metadata["signature_def"]
+    signatures = get_model_metadata_pb2.SignatureDefMap()
+    assert packed.Unpack(signatures)
+    assert signatures.signature_def["serving_default"].inputs["text"].dtype == DT_STRING
+    status = get_model_status_pb2.GetModelStatusRequest()
+    status.model_spec.name = served.name
+    (state,) = model_service_pb2_grpc.ModelServiceStub(channel).GetModelStatus(status, timeout=60).model_version_status
+    assert (state.version, state.State.Name(state.state)) == (1, "AVAILABLE")

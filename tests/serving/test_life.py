@@ -1,0 +1,170 @@
+"""A server from its start to its end, and what it goes through between."""
+
+import json
+import shutil
+import signal
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import grpc
+import pytest
+import tensorflow as tf
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+from tests.serving.conftest import in_parallel
+from tf_transformer.errors import InputError
+from tf_transformer.export import ExportedTranslator
+from tf_transformer.serving.limits import Limits
+from tf_transformer.serving.metrics import Metrics
+from tf_transformer.serving.model import Model
+
+SENTENCES = [" ".join("abcdefgh"[: 1 + (3 * i) % 8]) for i in range(40)]
+
+
+def translate(served, sentences):
+    body = json.dumps({"inputs": sentences}).encode()
+    with urllib.request.urlopen(f"{served.url}/v1/models/{served.name}:predict", body, timeout=120) as response:
+        return json.load(response)["outputs"]["translation"]
+
+
+def metric(served, name):
+    with urllib.request.urlopen(f"{served.url}/metrics", timeout=60) as response:
+        return next(float(line.split()[1]) for line in response.read().decode().splitlines() if line.startswith(name))
+
+
+def test_clients_are_answered_together_and_each_gets_its_own(served, copy_export):
+    before = metric(served, "tf_transformer_batches ")
+    found = in_parallel(lambda sentence: translate(served, [sentence])[0], SENTENCES, workers=20)
+    assert found == ExportedTranslator(copy_export).translate_strings(SENTENCES)
+    assert metric(served, "tf_transformer_batches ") - before < len(SENTENCES) / 2
+
+
+@pytest.mark.long
+def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_export, tmp_path):
+    models = tmp_path / "copy"
+    shutil.copytree(copy_export, models / "1")
+    served = start_server(models, "--poll-seconds", "0.2")
+    wanted = ExportedTranslator(copy_export).translate_strings(SENTENCES[:3])
+    stop, failures, answers = threading.Event(), [], 0
+
+    def ask() -> None:
+        nonlocal answers
+        while not stop.is_set():
+            try:
+                if translate(served, SENTENCES[:3]) != wanted:
+                    failures.append("another translation")
+            except OSError as error:
+                failures.append(error)
+            answers += 1
+
+    clients = [threading.Thread(target=ask) for _ in range(3)]
+    for client in clients:
+        client.start()
+    # What is no model is passed over, with a line in the log; what comes after it is served.
+    (models / "2").mkdir()
+    (models / "2" / "saved_model.pb").write_bytes(b"damaged")
+    wait_for(lambda: "version 1 stays: cannot load" in served.log.read_text())
+    assert metric(served, "tf_transformer_failed_loads_total") == 1
+    shutil.copytree(copy_export, models / "3.part")
+    (models / "3.part").rename(models / "3")
+    wait_for(lambda: metric(served, "tf_transformer_version") == 3)
+    asked = answers
+    wait_for(lambda: answers > asked + 3)
+    stop.set()
+    for client in clients:
+        client.join()
+    assert failures == []
+    # Back to the one before: what is taken away is no longer served.
+    shutil.rmtree(models / "3")
+    shutil.rmtree(models / "2")
+    wait_for(lambda: metric(served, "tf_transformer_version") == 1)
+    assert translate(served, SENTENCES[:3]) == wanted
+
+
+def wait_for(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_is_in_flight_is_finished_before_the_end(start_server, copy_export, number):
+    served = start_server(copy_export.parent)
+    many = SENTENCES * 25
+    running = threading.Thread(target=lambda: answers.append(translate(served, many)))
+    answers = []
+    with grpc.insecure_channel(served.grpc) as channel:
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        request = predict_pb2.PredictRequest()
+        request.model_spec.name = served.name
+        request.inputs["text"].CopyFrom(tf.make_tensor_proto(many))
+        stub.Predict(request, timeout=120)
+        running.start()
+        future = stub.Predict.future(request, timeout=120)
+        wait_for(lambda: metric(served, "tf_transformer_running") == 2)
+        served.process.send_signal(number)
+        assert len(tf.make_ndarray(future.result().outputs["translation"])) == len(many)
+    running.join()
+    assert len(answers[0]) == len(many)
+    assert served.process.wait(60) == 0, served.log.read_text()
+    with pytest.raises(urllib.error.URLError):
+        translate(served, ["a"])
+
+
+def test_bad_clients_harm_nobody(served):
+    address = served.url.removeprefix("http://").split(":")
+    address = address[0], int(address[1])
+    head = f"POST /v1/models/{served.name}:predict HTTP/1.1\r\nHost: x\r\nContent-Length: ".encode()
+    slow = socket.create_connection(address)
+    slow.sendall(head + b"100\r\n\r\n{")  # and never more
+    for sent in (
+        head + b"100\r\n\r\n{",
+        head,
+        b"\x16\x03\x01\x00",
+        head + b"-1\r\n\r\n",
+        b"GET /%ff%00 HTTP/1.1\r\n\r\n",
+    ):
+        with socket.create_connection(address) as gone:
+            gone.sendall(sent)
+    with socket.create_connection(address) as gone:
+        body = json.dumps({"inputs": SENTENCES}).encode()
+        gone.sendall(head + str(len(body)).encode() + b"\r\n\r\n" + body)  # and does not wait for the answer
+    with socket.create_connection(address) as large:
+        large.sendall(head + b"10000000\r\n\r\n")
+        assert b" 413 " in large.recv(1000)
+    assert translate(served, ["a b c"])
+    wait_for(lambda: metric(served, "tf_transformer_running") == 0)
+    slow.close()
+
+
+@pytest.mark.long
+def test_a_killed_server_starts_again(start_server, copy_export):
+    first = start_server(copy_export)
+    assert first.name == copy_export.parent.name  # that of the folder above the number
+    first.process.kill()
+    again = start_server(copy_export)
+    assert translate(again, ["a b c"])
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"is no SavedModel, and has no version folder"):
+        Model(tmp_path, None, Limits(), Metrics())
+    tf.saved_model.save(tf.Module(), str(tmp_path / "1"))
+    with pytest.raises(InputError, match="has no signature to call"):
+        Model(tmp_path, None, Limits(), Metrics())
+    numbers = tf.Module()
+    numbers.f = tf.function(lambda x: {"y": x}, input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    tf.saved_model.save(numbers, str(tmp_path / "2"), signatures=numbers.f)
+    with pytest.raises(InputError, match=r"is not a model of strings \[batch\]\. Received: signature serving_default"):
+        Model(tmp_path, None, Limits(), Metrics())
+
+
+@pytest.mark.parametrize("name", ["max_sentences", "max_queue", "max_batch", "timeout"])
+def test_limits_that_let_nothing_through_are_refused(name):
+    with pytest.raises(InputError, match=f"{name} must be .* Received: 0"):
+        Limits(**{name: 0})

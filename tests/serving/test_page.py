@@ -1,0 +1,79 @@
+"""The page, in a real browser."""
+
+import shutil
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+SECONDS = 60_000
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        # Without its sandbox it runs as root too, as in a container.
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"], timeout=SECONDS
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser, served):
+    page = browser.new_page(viewport={"width": 360, "height": 740})  # a phone's
+    page.set_default_timeout(SECONDS)
+    page.asked, page.said = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("console", lambda message: page.said.append(message.text))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.goto(served.url)
+    yield page
+    page.close()
+
+
+def test_a_sentence_is_translated_by_the_keyboard_alone(page, served):
+    page.keyboard.type("a b c")  # the field has the focus
+    page.keyboard.press("Enter")
+    expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
+    translation = page.locator("#translation").inner_text()
+    assert translation.startswith("a b c")
+    rows = page.locator("#n-best tbody tr")
+    assert rows.count() == 4
+    assert rows.first.locator("td").nth(1).inner_text() == translation
+    scores = [float(text) for text in page.locator("#n-best td:first-child").all_inner_texts()]
+    assert scores == sorted(scores, reverse=True)
+    assert page.locator("#attention thead th").all_inner_texts() == ["\u00b7a", "\u00b7b", "\u00b7c", "</s>"]
+    squares = page.locator("#attention tbody tr:first-child td")
+    assert squares.count() == 4
+    weights = [float(title.split(": ")[1]) for title in squares.evaluate_all("all => all.map(one => one.title)")]
+    assert sum(weights) == pytest.approx(1, abs=0.03)
+    shades = squares.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
+    assert len(set(shades)) > 1
+    squares.first.click()  # what a finger does
+    assert page.locator("#square").inner_text().startswith("\u2581a \u2190 \u2581a: ")
+    # The page does not scroll sideways, and asks nobody else.
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert all(url.startswith((served.url, "data:")) for url in page.asked)
+    assert page.said == []
+
+
+def test_markup_is_text(page):
+    page.locator("textarea").fill("<img src=x onerror=alert(1)> a b")
+    page.get_by_role("button", name="Translate").click()
+    expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
+    assert page.locator("#result img").count() == 0
+
+
+def test_what_is_refused_is_shown(page):
+    page.locator("textarea").fill("a" * 100_001)
+    page.get_by_role("button", name="Translate").click()
+    expect(page.get_by_role("alert")).to_contain_text("may have 100000 characters", timeout=SECONDS)
+    expect(page.locator("#result")).to_be_hidden()
+    page.locator("textarea").fill("a b")
+    page.keyboard.press("Enter")
+    expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
+    expect(page.get_by_role("alert")).to_be_empty()

@@ -1,0 +1,245 @@
+"""The REST API: TensorFlow Serving's forms, and what is refused."""
+
+import base64
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from starlette.testclient import TestClient
+
+from tf_transformer.export import ExportedTranslator
+from tf_transformer.serving import json_form
+from tf_transformer.serving.limits import Limits
+from tf_transformer.serving.metrics import Metrics
+from tf_transformer.serving.model import Model
+from tf_transformer.serving.rest import make_app
+
+TEXT = "a b c"
+LIMITS = Limits(max_sentences=20, max_characters=300, max_body=2000, max_batch=8)
+
+
+@pytest.fixture(scope="module")
+def model(copy_export) -> Model:
+    return Model(copy_export, "copy", LIMITS, Metrics())
+
+
+@pytest.fixture(scope="module")
+def client(model):
+    with TestClient(make_app(model), raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def exported(copy_export) -> ExportedTranslator:
+    return ExportedTranslator(copy_export)
+
+
+def predict(client, body, path="/v1/models/copy:predict"):
+    response = client.post(path, content=body if isinstance(body, bytes) else json.dumps(body))
+    assert response.headers["content-type"] == "application/json"
+    return response.status_code, response.json()
+
+
+B64 = {"b64": base64.b64encode(TEXT.encode()).decode()}
+
+
+@pytest.mark.parametrize("row", [TEXT, {"text": TEXT}, B64, {"text": B64}], ids=["string", "named", "b64", "named b64"])
+def test_rows_are_answered_by_rows(client, exported, row):
+    status, answer = predict(client, {"instances": [row, row]})
+    assert status == 200
+    assert list(answer) == ["predictions"]
+    for prediction in answer["predictions"]:
+        assert prediction["translation"] == exported.translate_strings([TEXT])[0]
+        assert prediction["is_truncated"] is False
+        assert -1 < prediction["score"] < 0
+
+
+@pytest.mark.parametrize("inputs", [[TEXT, "d"], {"text": [TEXT, "d"]}], ids=["list", "named"])
+@pytest.mark.parametrize("path", ["/v1/models/copy:predict", "/v1/models/copy/versions/1:predict"])
+def test_columns_are_answered_by_columns(client, exported, inputs, path):
+    status, answer = predict(client, {"inputs": inputs, "signature_name": "serving_default"}, path)
+    assert status == 200
+    assert answer["outputs"]["translation"] == exported.translate_strings([TEXT, "d"])
+    assert answer["outputs"].keys() == {"translation", "score", "is_truncated"}
+
+
+def test_a_single_output_has_no_name(client):
+    assert predict(client, {"instances": [TEXT, "d"], "signature_name": "count_tokens"})[1] == {"predictions": [4, 2]}
+    assert predict(client, {"inputs": [TEXT, "d"], "signature_name": "count_tokens"})[1] == {"outputs": [4, 2]}
+
+
+def test_two_inputs_are_named(client, exported):
+    pairs = [(TEXT, "a b"), ("d", "d")]
+    wanted = [sum(scores) for scores in exported.score_strings(pairs)]
+    rows = [{"source": source, "target": target} for source, target in pairs]
+    columns = {name: [row[name] for row in rows] for name in ("source", "target")}
+    _, answer = predict(client, {"instances": rows, "signature_name": "score"})
+    assert [row["log_probability"] for row in answer["predictions"]] == pytest.approx(wanted, abs=1e-3)
+    _, answer = predict(client, {"inputs": columns, "signature_name": "score"})
+    assert answer["outputs"]["log_probability"] == pytest.approx(wanted, abs=1e-3)
+
+
+@pytest.mark.parametrize("signature", ["serving_default", "translate_n_best", "translate_with_attention"])
+def test_more_than_a_batch_is_split_and_keeps_its_order(client, exported, signature):
+    sentences = [" ".join("abcdefgh"[: 1 + (5 * i) % 7]) for i in range(19)]
+    _, answer = predict(client, {"inputs": sentences, "signature_name": signature})
+    found = answer["outputs"].get("translation") or [row[0] for row in answer["outputs"]["translations"]]
+    assert found == exported.translate_strings(sentences)
+    if signature == "translate_with_attention":
+        attention, tokens = answer["outputs"]["attention"], answer["outputs"]["source_tokens"]
+        for sentence, pieces, weights in zip(sentences, tokens, attention, strict=True):
+            real = [piece for piece in pieces if piece]
+            assert len(real) == len(sentence.split()) + 1
+            assert np.sum(weights, axis=1)[: len(real)] == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("form", ["instances", "inputs"])
+def test_no_sentence_is_no_error(client, form):
+    status, answer = predict(client, {form: []})
+    assert status == 200
+    assert answer in ({"predictions": []}, {"outputs": {"translation": [], "score": [], "is_truncated": []}})
+
+
+REFUSED = {
+    "no JSON": (b"nope", "JSON Parse error"),
+    "no UTF-8": (b'{"instances": ["\xff"]}', "JSON Parse error"),
+    "deep": (b'{"instances": ' + b"[" * 1900, "JSON Parse error"),
+    "no object": ([], "must be a JSON object. Received: list"),
+    "no form": ({}, "either 'instances' or 'inputs'. Received: neither"),
+    "both forms": ({"instances": [TEXT], "inputs": [TEXT]}, "Received: instances and inputs"),
+    "no list": ({"instances": TEXT}, "'instances' must be a list. Received: str"),
+    "a number": ({"instances": [1]}, "must be strings, a list of depth 1. Received: int"),
+    "null": ({"inputs": [None]}, "Received: NoneType"),
+    "nested": ({"inputs": [[TEXT]]}, "Received: list"),
+    "other name": ({"instances": [{"texts": TEXT}]}, "the signature takes text. Received: texts"),
+    "one name too many": ({"inputs": {"text": [TEXT], "x": [TEXT]}}, "Received: text, x"),
+    "mixed": ({"instances": [{"text": TEXT}, TEXT]}, "must all be objects of named inputs, or all be strings"),
+    "base64": ({"instances": [{"b64": "?"}]}, "b64 that is not base64"),
+    "signature": ({"instances": [TEXT], "signature_name": "x"}, "there is no signature 'x': there are count_tokens,"),
+    "signature type": ({"instances": [TEXT], "signature_name": 3}, "must be a string. Received: int"),
+    "unnamed of two": ({"instances": [TEXT], "signature_name": "score"}, "name the inputs of this signature: source"),
+    "unequal": (
+        {"inputs": {"source": [TEXT], "target": []}, "signature_name": "score"},
+        "the same number of sentences. Received: [0, 1]",
+    ),
+    "many": ({"instances": ["a"] * 21}, "a request may have 20 sentences. Received: 21"),
+    "long": ({"instances": ["a" * 200, "b" * 101]}, "a request may have 300 characters. Received: 301"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused_with_a_reason(client, name):
+    body, message = REFUSED[name]
+    status, answer = predict(client, body)
+    assert status == 400
+    assert list(answer) == ["error"]
+    assert message in answer["error"]
+    assert predict(client, {"instances": [TEXT]})[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/v1/models/other:predict", 404),
+        ("/v1/models/copy/versions/2:predict", 404),
+        ("/v1/models/copy/versions/x:predict", 400),
+        ("/v1/models/copy/versions/9999999999999999999:predict", 400),
+        ("/v1/models/%2e%2e%2fcopy:predict", 404),
+        ("/elsewhere", 404),
+        ("/v1/models/copy", 405),
+        ("/healthz", 405),
+    ],
+)
+def test_other_places_say_so(client, path, status):
+    found, answer = predict(client, {"instances": [TEXT]}, path)
+    assert found == status
+    assert list(answer) == ["error"]
+
+
+def test_only_post_predicts(client):
+    response = client.get("/v1/models/copy:predict")
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_large_body_is_refused(client, chunked):
+    body = json.dumps({"instances": [TEXT], "padding": "x" * 2000}).encode()
+    response = client.post("/v1/models/copy:predict", content=iter([body[:99], body[99:]]) if chunked else body)
+    assert (response.status_code, response.json()) == (413, {"error": "the body may have 2000 bytes"})
+
+
+def test_half_a_surrogate_is_read_as_bad_utf8(client, copy_export):
+    status, answer = predict(client, b'{"instances": ["\\ud800 a", "a b c"]}')
+    assert status == 200
+    text = tf.constant([b"\xed\xa0\x80 a", b"a b c"])
+    wanted = tf.saved_model.load(str(copy_export)).signatures["serving_default"](text=text)["translation"]
+    assert [row["translation"].encode() for row in answer["predictions"]] == wanted.numpy().tolist()
+
+
+def test_it_says_what_it_serves(client):
+    for path in ("/v1/models/copy", "/v1/models/copy/versions/1"):
+        (state,) = client.get(path).json()["model_version_status"]
+        assert state == {"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
+    metadata = client.get("/v1/models/copy/metadata").json()
+    assert metadata["model_spec"] == {"name": "copy", "signature_name": "", "version": "1"}
+    (text,) = metadata["metadata"]["signature_def"]["signature_def"]["serving_default"]["inputs"].values()
+    assert text["dtype"] == "DT_STRING"
+    assert text["tensor_shape"] == {"dim": [{"size": "-1", "name": ""}], "unknown_rank": False}
+    assert client.get("/healthz").text == "ok\n"
+
+
+def test_what_happens_is_counted(client):
+    def counted() -> dict[str, float]:
+        lines = [line.rsplit(" ", 1) for line in client.get("/metrics").text.splitlines() if line[0] != "#"]
+        return {name: float(value) for name, value in lines}
+
+    before = counted()
+    predict(client, {"instances": ["a", "b", "c"]})
+    predict(client, b"nope")
+    after = counted()
+    grown = {name: after[name] - before.get(name, 0) for name in after if after[name] != before.get(name, 0)}
+    assert grown['tf_transformer_requests_total{api="rest",status="200"}'] == 1
+    assert grown['tf_transformer_requests_total{api="rest",status="400"}'] == 1
+    assert grown["tf_transformer_sentences_total"] == 3
+    assert grown["tf_transformer_batches"] == 1
+    assert after["tf_transformer_running"] == 0
+    assert after["tf_transformer_version"] == 1
+
+
+def test_the_page_gets_all_there_is_to_show(client, exported):
+    answer = client.post("/page/translate", json={"text": TEXT}).json()
+    assert [answer["translation"]] == exported.translate_strings([TEXT])
+    assert [row["translation"] for row in answer["n_best"]] == [
+        text for text, _ in exported.n_best_strings([TEXT], 4)[0]
+    ]
+    assert all(math.isfinite(row["score"]) for row in answer["n_best"])
+    assert np.shape(answer["attention"]) == (len(answer["target_tokens"]), len(answer["source_tokens"]))
+    assert len(answer["source_tokens"]) == 4
+    assert client.post("/page/translate", json={"text": " "}).json() == {"error": "give 'text', a sentence"}
+
+
+def test_a_full_queue_and_a_late_answer_are_said_to_be(model, monkeypatch):
+    app = make_app(model)
+    with TestClient(app) as client:
+        monkeypatch.setattr(model, "_running", LIMITS.max_queue)
+        status, answer = predict(client, {"instances": [TEXT]})
+        assert (status, answer["error"][:26]) == (429, "the server has 128 request")
+        monkeypatch.undo()
+        monkeypatch.setattr(model, "limits", Limits(timeout=0.05))
+        monkeypatch.setattr(model.version, "run", lambda *_: time.sleep(0.4))
+        status, answer = predict(client, {"instances": [TEXT]})
+        assert (status, answer["error"][:31]) == (504, "no translation within 0.05 s: s")
+        assert model.running == 1  # it goes on, and counts until it ends
+        monkeypatch.undo()
+        time.sleep(0.6)
+        assert predict(client, {"instances": [TEXT]})[0] == 200
+    assert model.running == 0
+
+
+def test_numbers_have_the_digits_of_their_type():
+    outputs = {"x": np.array([0.1, -np.inf], np.float32), "n": np.array([3, 4])}
+    text = json.dumps(json_form.answer(outputs, by_rows=True))
+    assert text == '{"predictions": [{"x": 0.1, "n": 3}, {"x": -Infinity, "n": 4}]}'

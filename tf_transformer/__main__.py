@@ -1,0 +1,7 @@
+"""`python -m tf_transformer`: the command, where its script is not on the path."""
+
+import sys
+
+from tf_transformer.cli import main
+
+sys.exit(main())

@@ -1,0 +1,79 @@
+"""What stands beside an export for whoever finds it."""
+
+from typing import Any
+
+CARD = """\
+# {source} to {target}
+
+A Transformer in a SavedModel: strings in, strings out. `tensorflow` and `tensorflow_text` load it; nothing else is
+needed. Written by tf_transformer {version} with TensorFlow {tensorflow}.
+
+| | |
+|---|---|
+| Languages | {source} to {target} |
+| Trained on | {corpus}, {pairs:,} pairs |
+| Parameters | {parameters:,}: {num_layers} layers of width {d_model}, {num_heads} heads |
+| Updates | {step:,} |
+{metrics}| Search | {search} |
+
+```python
+import tensorflow as tf
+import tensorflow_text
+
+model = tf.saved_model.load("{folder}")
+print(model.signatures["serving_default"](text=tf.constant(["..."]))["translation"])
+```
+
+TensorFlow Serving takes the folder above this one as a model (`--model_base_path`), and so does `tf-transformer serve`.
+
+| Signature | Takes (string, [batch]) | Gives |
+|---|---|---|
+{signatures}
+
+[{description}]({description}) has the whole configuration, the data and the metrics.
+"""
+
+
+def card(
+    folder: str, description: dict[str, Any], file: str, signatures: dict[str, tuple[list[str], list[str]]]
+) -> str:
+    """Return the README of an export.
+
+    Args:
+        folder: the name of its folder.
+        description: what is written into `file`.
+        file: the name of that.
+        signatures: for each the names of what it takes and gives.
+    """
+    config, checkpoint = description["config"], description["checkpoint"]
+    decoding = config["decoding"]
+    if decoding["temperature"]:
+        search = f"draws at temperature {decoding['temperature']}"
+    elif decoding["beam_size"] == 1:
+        search = "greedy"
+    else:
+        search = f"beam of {decoding['beam_size']}, length penalty {decoding['length_penalty']}"
+    metrics = {key: value for key, value in checkpoint.items() if key.startswith("val_") and value is not None}
+    rows = [
+        f"| `{signature}` | {_names(takes)} | {_names(gives)} |" for signature, (takes, gives) in signatures.items()
+    ]
+    return CARD.format(
+        folder=folder,
+        source=config["data"]["source"] or "source",
+        target=config["data"]["target"] or "target",
+        version=description["packages"]["tf-transformer"],
+        tensorflow=description["packages"]["tensorflow"],
+        corpus=config["data"]["corpus"],
+        pairs=description["data"]["train"]["pairs"],
+        parameters=description["parameters"],
+        step=checkpoint["step"],
+        metrics="".join(f"| Validation, {key[4:]} | {value:.4g} |\n" for key, value in metrics.items()),
+        search=search,
+        signatures="\n".join(rows),
+        description=file,
+        **{key: config["model"][key] for key in ("num_layers", "d_model", "num_heads")},
+    )
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,0 +1,116 @@
+"""TensorFlow Serving's gRPC services over a model."""
+
+import time
+from typing import Any
+
+import grpc
+import tensorflow as tf
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    model_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+from tf_transformer.serving.limits import Refused
+from tf_transformer.serving.model import Model
+from tf_transformer.serving.tensors import columns_of
+
+CODES = {
+    400: grpc.StatusCode.INVALID_ARGUMENT,
+    404: grpc.StatusCode.NOT_FOUND,
+    429: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    500: grpc.StatusCode.INTERNAL,
+    504: grpc.StatusCode.DEADLINE_EXCEEDED,
+}
+"""What the statuses of HTTP are in gRPC."""
+
+
+class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
+    """`Predict` and `GetModelMetadata`."""
+
+    def __init__(self, model: Model):
+        self._model = model
+
+    async def Predict(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Call a signature."""
+        started = time.perf_counter()
+        status = "500"
+        try:
+            outputs = await self._predict(request)
+            status = "200"
+            return outputs
+        except Refused as refused:
+            status = str(refused.status)
+            await context.abort(CODES[refused.status], str(refused))
+        finally:
+            self._model.metrics.requests.labels("grpc", status).inc()
+            self._model.metrics.seconds.labels("grpc").observe(time.perf_counter() - started)
+
+    async def _predict(self, request: Any) -> Any:
+        spec = request.model_spec
+        signature = spec.signature_name or "serving_default"
+        version = self._model.find(spec.name, _number(spec))
+        self._model.check_signature(version, signature)
+        columns = columns_of(request.inputs, version.inputs[signature])
+        version, outputs = await self._model.predict(spec.name, signature, columns, _number(spec))
+        if unknown := set(request.output_filter) - outputs.keys():
+            raise Refused(400, f"output_filter has what the signature does not give: {sorted(unknown)}")
+        answer = predict_pb2.PredictResponse()
+        _fill(answer.model_spec, self._model, version, signature)
+        for name in request.output_filter or outputs:
+            answer.outputs[name].CopyFrom(tf.make_tensor_proto(outputs[name]))
+        return answer
+
+    async def GetModelMetadata(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Return the signatures."""
+        try:
+            version = self._model.find(request.model_spec.name, _number(request.model_spec))
+            if wrong := set(request.metadata_field) - {"signature_def"}:
+                raise Refused(400, f"there is no metadata {sorted(wrong)}: there is signature_def")
+        except Refused as refused:
+            await context.abort(CODES[refused.status], str(refused))
+        answer = get_model_metadata_pb2.GetModelMetadataResponse()
+        _fill(answer.model_spec, self._model, version)
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        for name, definition in version.signature_defs.items():
+            signatures.signature_def[name].CopyFrom(definition)
+        answer.metadata["signature_def"].Pack(signatures)
+        return answer
+
+
+class Status(model_service_pb2_grpc.ModelServiceServicer):
+    """`GetModelStatus`."""
+
+    def __init__(self, model: Model):
+        self._model = model
+
+    async def GetModelStatus(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Return which version is served."""
+        try:
+            version = self._model.find(request.model_spec.name, _number(request.model_spec))
+        except Refused as refused:
+            await context.abort(CODES[refused.status], str(refused))
+        state = get_model_status_pb2.ModelVersionStatus(version=version.number, state="AVAILABLE")
+        return get_model_status_pb2.GetModelStatusResponse(model_version_status=[state])
+
+
+def make_server(model: Model, address: str) -> tuple[grpc.aio.Server, int]:
+    """Return a server that is not started, and the port it has."""
+    server = grpc.aio.server(options=[("grpc.max_receive_message_length", model.limits.max_body)])
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(Predictions(model), server)
+    model_service_pb2_grpc.add_ModelServiceServicer_to_server(Status(model), server)
+    return server, server.add_insecure_port(address)
+
+
+def _number(spec: Any) -> int | None:
+    if spec.WhichOneof("version_choice") == "version_label":
+        raise Refused(404, f"there are no labels of versions. Received: {spec.version_label}")
+    return spec.version.value if spec.HasField("version") else None
+
+
+def _fill(spec: model_pb2.ModelSpec, model: Model, version: Any, signature: str = "") -> None:
+    spec.name, spec.signature_name = model.name, signature
+    spec.version.value = version.number

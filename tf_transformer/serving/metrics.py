@@ -1,0 +1,38 @@
+"""What is counted, for Prometheus."""
+
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60)
+
+
+class Metrics:
+    """The counters of a server."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        labels = ["api", "status"]
+        self.requests = Counter("tf_transformer_requests", "Requests, by how they ended", labels, registry=registry)
+        self.seconds = Histogram(
+            "tf_transformer_request_seconds", "Time to answer", ["api"], buckets=SECONDS, registry=registry
+        )
+        self.sentences = Counter("tf_transformer_sentences", "Sentences that were translated", registry=registry)
+        self.failed_loads = Counter(
+            "tf_transformer_failed_loads", "New versions that could not be loaded", registry=registry
+        )
+        self._version = Gauge("tf_transformer_version", "The version that is served", registry=registry)
+        self._running = Gauge("tf_transformer_running", "Requests that wait or run", registry=registry)
+        self._batches = Gauge(
+            "tf_transformer_batches", "Batches that the version has translated: sentences over it", registry=registry
+        )
+
+    def loaded(self, model: Any) -> None:
+        """Say that a model has a new version, whose numbers are read when they are asked for."""
+        self._version.set(model.version.number)
+        self._running.set_function(lambda: model.running)
+        self._batches.set_function(lambda: model.version.batches)
+
+    def text(self) -> bytes:
+        """Return all of them, in Prometheus's form."""
+        return generate_latest(self._registry)

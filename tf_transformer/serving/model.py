@@ -1,0 +1,159 @@
+"""The model that is served: its newest version, and what comes in until it is answered."""
+
+import asyncio
+import concurrent.futures
+import logging
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from tf_transformer.errors import InputError
+from tf_transformer.serving.limits import Limits, Refused
+from tf_transformer.serving.metrics import Metrics
+from tf_transformer.serving.tensors import Columns
+from tf_transformer.serving.version import Version
+
+log = logging.getLogger(__name__)
+
+
+class Model:
+    """A model of numbered versions, of which the newest is served.
+
+    Args:
+        path: a folder of version folders, or one SavedModel.
+        name: what clients call it; by default what the folder is called.
+        limits: of requests and batches.
+        metrics: where requests are counted.
+
+    Raises:
+        InputError: there is no version, or it cannot be loaded.
+    """
+
+    def __init__(self, path: str | Path, name: str | None, limits: Limits, metrics: Metrics):
+        self.path = Path(path).resolve()
+        self.limits = limits
+        self.metrics = metrics
+        if (number := self._newest()) is None:
+            raise InputError(f"{path} is no SavedModel, and has no version folder, such as {path}/1, that is one")
+        # Of saved_models/NAME/1 the name is NAME.
+        self.name = name or (self.path.parent if self._is_one and self.path.name.isdecimal() else self.path).name
+        self.version = Version(self._folder(number), number, limits)
+        metrics.loaded(self)
+        self._failed = ""
+        self._running = 0
+        self._threads = concurrent.futures.ThreadPoolExecutor(limits.max_queue, "predict")
+
+    async def predict(
+        self, name: str, signature: str, columns: Columns, number: int | None = None
+    ) -> tuple[Version, dict[str, np.ndarray]]:
+        """Call a signature of the newest version.
+
+        Args:
+            name: of the model.
+            signature: of the version.
+            columns: for each input of it the sentences, [B].
+            number: of the version; the newest where there is none.
+
+        Returns:
+            The version that answered, and its outputs.
+
+        Raises:
+            Refused: another name or number; too much; too many requests; no answer in time.
+        """
+        version = self.find(name, number)
+        self.check_signature(version, signature)
+        self._check_size(columns)
+        if self._running >= self.limits.max_queue:
+            raise Refused(429, f"the server has {self._running} requests, as many as it takes: try again later")
+        self._running += 1
+        answer = asyncio.get_running_loop().run_in_executor(self._threads, version.run, signature, columns)
+        answer.add_done_callback(self._done)
+        try:
+            # What runs goes on; it cannot be stopped.
+            outputs = await asyncio.wait_for(asyncio.shield(answer), self.limits.timeout)
+        except TimeoutError:
+            raise Refused(504, f"no translation within {self.limits.timeout:g} s: send fewer sentences") from None
+        except tf.errors.OpError as error:
+            log.exception("the model failed")
+            raise Refused(500, f"the model failed: {error.message.splitlines()[0]}") from None
+        self.metrics.sentences.inc(len(next(iter(columns.values()))))
+        return version, outputs
+
+    @property
+    def running(self) -> int:
+        """The requests that wait or run."""
+        return self._running
+
+    def find(self, name: str, number: int | None = None) -> Version:
+        """Return the version that a client names.
+
+        Raises:
+            Refused: there is none.
+        """
+        version = self.version
+        if name != self.name or number not in (None, version.number):
+            wanted = f"Latest({name})" if number is None else f"Specific({name}, {number})"
+            raise Refused(404, f"Servable not found for request: {wanted}. Here is {self.name}, {version.number}")
+        return version
+
+    def check_signature(self, version: Version, signature: str) -> None:
+        """Raise Refused where a version has no such signature."""
+        if signature not in version.inputs:
+            valid = ", ".join(sorted(version.inputs))
+            raise Refused(400, f"there is no signature {signature[:100]!r}: there are {valid}")
+
+    async def watch(self, seconds: float) -> None:
+        """Look for a newer version every so many seconds, for ever; a version is taken when it is warm."""
+        while True:
+            await asyncio.sleep(seconds)
+            await self.refresh()
+
+    async def refresh(self) -> None:
+        """Take the newest version; what cannot be loaded is logged, and the version that is served stays."""
+        number = self._newest()
+        if number in (None, self.version.number):
+            return
+        folder = self._folder(number)
+        try:
+            version = await asyncio.to_thread(Version, folder, number, self.limits)
+        except InputError as error:
+            # It may still be being copied: the next look tries again.
+            if str(error) != self._failed:
+                self._failed = str(error)
+                self.metrics.failed_loads.inc()
+                log.error("version %d stays: %s", self.version.number, error)
+            return
+        self.version, self._failed = version, ""
+        self.metrics.loaded(self)
+        log.info("serving version %d", number)
+
+    def _check_size(self, columns: Columns) -> None:
+        sizes = {len(column) for column in columns.values()}
+        if len(sizes) != 1:
+            raise Refused(400, f"inputs must have the same number of sentences. Received: {sorted(sizes)}")
+        if max(sizes) > self.limits.max_sentences:
+            raise Refused(400, f"a request may have {self.limits.max_sentences} sentences. Received: {max(sizes)}")
+        characters = sum(len(text.decode("utf-8", "replace")) for column in columns.values() for text in column)
+        if characters > self.limits.max_characters:
+            raise Refused(400, f"a request may have {self.limits.max_characters} characters. Received: {characters}")
+
+    def _done(self, answer: "asyncio.Future[dict[str, np.ndarray]]") -> None:
+        self._running -= 1
+        if not answer.cancelled():
+            answer.exception()  # that of a request that nobody waits for any more
+
+    @property
+    def _is_one(self) -> bool:
+        return (self.path / "saved_model.pb").exists()
+
+    def _newest(self) -> int | None:
+        if self._is_one:
+            return int(self.path.name) if self.path.name.isdecimal() else 1
+        found = [int(file.parent.name) for file in self.path.glob("*/saved_model.pb") if file.parent.name.isdecimal()]
+        return max(found, default=None)
+
+    def _folder(self, number: int) -> Path:
+        if self._is_one:
+            return self.path
+        return next(folder for folder in self.path.iterdir() if folder.name.isdecimal() and int(folder.name) == number)

@@ -1,0 +1,89 @@
+"""The REST API in OpenAPI's words."""
+
+from typing import Any
+
+from tf_transformer import __version__
+from tf_transformer.serving.model import Model
+
+
+def description(model: Model) -> dict[str, Any]:
+    """Return the OpenAPI description of the server of a model."""
+    most = model.limits.max_sentences
+    text = {
+        "oneOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "properties": {"b64": {"type": "string", "format": "byte"}},
+                "required": ["b64"],
+                "additionalProperties": False,
+            },
+        ]
+    }
+    texts = {"type": "array", "items": text, "maxItems": most}
+    signatures = {
+        name: {
+            "rows": _object(dict.fromkeys(inputs, text)),
+            "columns": _object(dict.fromkeys(inputs, texts)),
+            "one": len(inputs) == 1,
+        }
+        for name, inputs in sorted(model.version.inputs.items())
+    }
+    forms: list[Any] = []
+    for name, signature in signatures.items():
+        named = {"signature_name": {"const": name}}
+        required = [] if name == "serving_default" else ["signature_name"]
+        rows = {"type": "array", "items": signature["rows"], "maxItems": most}
+        for form, values in (("instances", rows), ("inputs", signature["columns"])):
+            forms.append(_object(named | {form: values}, [form, *required]))
+            if signature["one"]:
+                forms.append(_object(named | {form: texts}, [form, *required]))
+    predict = {
+        "post": {
+            "summary": "Call a signature",
+            "requestBody": {"required": True, "content": {"application/json": {"schema": {"anyOf": forms}}}},
+            "responses": _responses(
+                {
+                    "type": "object",
+                    "properties": {"predictions": {"type": "array"}, "outputs": {}},
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                },
+                *("400", "404", "408", "413", "429", "504"),
+            ),
+        }
+    }
+    status = {"get": {"summary": "Which version is served", "responses": _responses({"type": "object"}, "400", "404")}}
+    metadata = {"get": {"summary": "The signatures", "responses": _responses({"type": "object"}, "400", "404")}}
+    plain = {"200": {"description": "Text", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+    one = f"/v1/models/{model.name}"
+    number = {"name": "number", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 0}}
+    paths: dict[str, Any] = {}
+    for path, parameters in ((one, []), (f"{one}/versions/{{number}}", [number])):
+        for end, operation in ((":predict", predict), ("", status), ("/metadata", metadata)):
+            paths[path + end] = operation | {"parameters": parameters}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": f"tf-transformer serve: {model.name}", "version": __version__},
+        "paths": paths
+        | {
+            "/healthz": {"get": {"summary": "Whether it serves", "responses": plain}},
+            "/metrics": {"get": {"summary": "Prometheus's", "responses": plain}},
+        },
+    }
+
+
+def _object(properties: dict[str, Any], required: list[str] | None = None) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required or list(properties)}
+
+
+def _responses(answer: dict[str, Any], *errors: str) -> dict[str, Any]:
+    error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+    described = {"200": answer} | dict.fromkeys(errors, error)
+    return {
+        status: {
+            "description": "The answer" if status == "200" else "Refused",
+            "content": {"application/json": {"schema": schema}},
+        }
+        for status, schema in described.items()
+    }

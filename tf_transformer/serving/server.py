@@ -1,0 +1,98 @@
+"""Both servers of a model in one process, from the first request to the last."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import uvicorn
+
+from tf_transformer.errors import InputError
+from tf_transformer.serving.grpc_service import make_server
+from tf_transformer.serving.limits import Limits
+from tf_transformer.serving.metrics import Metrics
+from tf_transformer.serving.model import Model
+from tf_transformer.serving.rest import make_app
+
+log = logging.getLogger(__name__)
+
+
+def serve(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8501,
+    grpc_port: int = 8500,
+    poll_seconds: float = 2.0,
+    limits: Limits | None = None,
+) -> None:
+    """Serve a model until SIGTERM or SIGINT; what is in flight then is finished first.
+
+    Args:
+        path: a folder of version folders, of which the newest is served, or one SavedModel.
+        name: of the model, by default that of the folder.
+        host: the address to listen at.
+        port: of REST and the page; 0 takes a free one.
+        grpc_port: of gRPC, likewise.
+        poll_seconds: between looks for a newer version.
+        limits: what is refused.
+
+    Raises:
+        InputError: no model there, or a damaged one; an address that cannot be listened at.
+    """
+    limits = limits or Limits()
+    model = Model(path, name, limits, Metrics())
+    with _listening(host, port) as listener:
+        asyncio.run(_serve(model, listener, host, grpc_port, poll_seconds))
+
+
+async def _serve(model: Model, listener: socket.socket, host: str, grpc_port: int, poll_seconds: float) -> None:
+    address = f"[{host}]" if ":" in host else host
+    try:
+        grpc_server, grpc_port = make_server(model, f"{address}:{grpc_port}")
+    except RuntimeError:
+        raise InputError(f"cannot listen at {address}:{grpc_port}: give another --grpc-port, or --host") from None
+    app = make_app(model)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        proxy_headers=False,
+        timeout_graceful_shutdown=round(model.limits.timeout) + 1,
+    )
+    server = uvicorn.Server(config)
+    # Uvicorn stops at a signal, and raises it again when it has stopped: that is no failure here.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    async with _started(grpc_server, model, poll_seconds):
+        log.info(
+            "serving %s, version %d: http://%s:%d, gRPC %s:%d",
+            *(model.name, model.version.number, address, listener.getsockname()[1], address, grpc_port),
+        )
+        await server.serve(sockets=[listener])
+
+
+@contextlib.asynccontextmanager
+async def _started(grpc_server: "object", model: Model, poll_seconds: float) -> AsyncIterator[None]:
+    """Start what runs beside REST; at the end finish what it has begun."""
+    await grpc_server.start()  # type: ignore[attr-defined]
+    watching = asyncio.create_task(model.watch(poll_seconds))
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await grpc_server.stop(model.limits.timeout)  # type: ignore[attr-defined]
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise InputError(f"cannot listen at {host}:{port}, {error.strerror}: give another --port, or --host") from None
