@@ -119,6 +119,7 @@ REFUSED = {
     "mixed": ({"instances": [{"text": TEXT}, TEXT]}, "must all be objects of named inputs, or all be strings"),
     "base64": ({"instances": [{"b64": "?"}]}, "b64 that is not base64"),
     "signature": ({"instances": [TEXT], "signature_name": "x"}, "there is no signature 'x': there are count_tokens,"),
+    "empty signature type": ({"instances": [TEXT], "signature_name": {}}, "must be a string. Received: dict"),
     "signature type": ({"instances": [TEXT], "signature_name": 3}, "must be a string. Received: int"),
     "unnamed of two": ({"instances": [TEXT], "signature_name": "score"}, "name the inputs of this signature: source"),
     "unequal": (
@@ -146,7 +147,7 @@ def test_bad_input_is_refused_with_a_reason(client, name):
         ("/v1/models/other:predict", 404),
         ("/v1/models/copy/versions/2:predict", 404),
         ("/v1/models/copy/versions/x:predict", 400),
-        ("/v1/models/copy/versions/9999999999999999999:predict", 400),
+        (f"/v1/models/copy/versions/{'9' * 5000}:predict", 404),
         ("/v1/models/%2e%2e%2fcopy:predict", 404),
         ("/elsewhere", 404),
         ("/v1/models/copy", 405),

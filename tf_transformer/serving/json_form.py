@@ -51,7 +51,9 @@ def columns_of(request: dict[str, Any], inputs: tuple[str, ...]) -> Columns:
                 raise Refused(400, "'instances' must all be objects of named inputs, or all be strings")
             if named:
                 check_names(row, inputs)
-        columns = {name: [row[name] for row in rows] for name in inputs} if named else _unnamed(rows, inputs)
+        columns = (
+            {name: [row[name] for row in rows] for name in inputs} if named or not rows else _unnamed(rows, inputs)
+        )
     check_names(columns, inputs)
     return {name: [_text(value, name) for value in _list(columns[name], name)] for name in inputs}
 

@@ -21,23 +21,17 @@ def description(model: Model) -> dict[str, Any]:
         ]
     }
     texts = {"type": "array", "items": text, "maxItems": most}
-    signatures = {
-        name: {
-            "rows": _object(dict.fromkeys(inputs, text)),
-            "columns": _object(dict.fromkeys(inputs, texts)),
-            "one": len(inputs) == 1,
-        }
-        for name, inputs in sorted(model.version.inputs.items())
-    }
     forms: list[Any] = []
-    for name, signature in signatures.items():
-        named = {"signature_name": {"const": name}}
+    for name, inputs in sorted(model.version.inputs.items()):
+        # The empty name is that of the default, as in TensorFlow Serving.
+        named = {"signature_name": {"enum": [name, ""] if name == "serving_default" else [name]}}
         required = [] if name == "serving_default" else ["signature_name"]
-        rows = {"type": "array", "items": signature["rows"], "maxItems": most}
-        for form, values in (("instances", rows), ("inputs", signature["columns"])):
-            forms.append(_object(named | {form: values}, [form, *required]))
-            if signature["one"]:
-                forms.append(_object(named | {form: texts}, [form, *required]))
+        rows = {"type": "array", "items": _object(dict.fromkeys(inputs, text)), "maxItems": most}
+        allowed = [("instances", rows)]
+        # Of several inputs columns are taken too; that they must be of one length, a schema cannot say.
+        if len(inputs) == 1:
+            allowed += [("instances", texts), ("inputs", texts), ("inputs", _object(dict.fromkeys(inputs, texts)))]
+        forms += [_object(named | {form: values}, [form, *required]) for form, values in allowed]
     predict = {
         "post": {
             "summary": "Call a signature",
@@ -74,7 +68,8 @@ def description(model: Model) -> dict[str, Any]:
 
 
 def _object(properties: dict[str, Any], required: list[str] | None = None) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": required or list(properties)}
+    shown = {"type": "object", "properties": properties, "required": required or list(properties)}
+    return shown if required else shown | {"additionalProperties": False}
 
 
 def _responses(answer: dict[str, Any], *errors: str) -> dict[str, Any]:

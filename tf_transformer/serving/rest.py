@@ -88,9 +88,10 @@ class _Api:
         name, number = _servable(request)
         version = self._model.find(name, number)
         body = json_form.parse(await self._body(request))
-        signature = body.get("signature_name") or "serving_default"
+        signature = body.get("signature_name", "")
         if not isinstance(signature, str):
             raise Refused(400, f"'signature_name' must be a string. Received: {type(signature).__name__}")
+        signature = signature or "serving_default"
         self._model.check_signature(version, signature)
         columns = json_form.columns_of(body, version.inputs[signature])
         _, outputs = await self._model.predict(name, signature, columns, number)
@@ -154,9 +155,9 @@ def _servable(request: Request) -> tuple[str, int | None]:
     name, number = request.path_params["name"], request.path_params.get("number")
     if number is None:
         return name, None
-    if not (number.isascii() and number.isdigit()) or len(number) > 18:
+    if not (number.isascii() and number.isdigit()):
         raise Refused(400, f"a version is a number. Received: {number[:100]!r}")
-    return name, int(number)
+    return name, int(number[:20])  # of more digits there is none, and Python refuses to read very many
 
 
 def _file(name: str, kind: str) -> Handler:

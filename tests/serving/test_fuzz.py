@@ -1,0 +1,20 @@
+"""Requests made up from the server's own description: none makes it fail, and what it answers is as described."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.serving.test_life import translate
+
+
+@pytest.mark.long
+def test_the_description_holds(served):
+    command = [Path(sys.executable).with_name("schemathesis"), "run", f"{served.url}/openapi.json", "--checks", "all"]
+    command += ["--max-examples", "80", "--seed", "1", "--request-timeout", "120", "--no-color"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert served.process.poll() is None
+    assert "failed" not in served.log.read_text()
+    assert translate(served, ["a b c"])
