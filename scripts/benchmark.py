@@ -2,7 +2,7 @@
 
 Every peer is a process of its own with the same number of threads, started and warmed up before anything is measured;
 the peers take turns (A B C, A B C, ...). Printed are the median of the rounds, the least and the most, and how many
-times better than it ours is. Needs the extra `bench`.
+times better than it ours is. Needs the extra `bench`; `serving`, which has no peers, needs the extra `serve`.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import json
 import os
 from pathlib import Path
 
-from benchmarks import decode, epoch, limit, start_up, train_step
+from benchmarks import decode, epoch, limit, serving, start_up, train_step
 
 WORK = {
     "limit": limit.measure,
@@ -19,6 +19,7 @@ WORK = {
     "decode": decode.forced,
     "decode-real": decode.real,
     "start-up": start_up.measure,
+    "serving": serving.measure,
 }
 
 
@@ -37,7 +38,7 @@ def main() -> None:
     chosen.add_argument("--data", type=Path, help="folder of train.LANGUAGE files")
     chosen.add_argument("--source", default="en", help="default: %(default)s")
     chosen.add_argument("--target", default="de", help="default: %(default)s")
-    chosen = parser.add_argument_group("decode-real")
+    chosen = parser.add_argument_group("decode-real and serving")
     chosen.add_argument("--run-dir", type=Path, help="a trained model")
     chosen.add_argument("--sentences", type=Path, help="what it translates, a line each")
     options = parser.parse_args()
