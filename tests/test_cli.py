@@ -17,10 +17,11 @@ from tf_transformer import __version__
 from tf_transformer.cli import main
 from tf_transformer.commands import translation
 from tf_transformer.config import PRESETS, Config
+from tf_transformer.data import copy_task
 from tf_transformer.data.copy_task import SIZES
 from tf_transformer.settings import override
 
-COMMANDS = ("train", "translate", "evaluate", "export", "info")
+COMMANDS = ("train", "translate", "evaluate", "export", "info", "average", "score", "serve")
 
 
 def tree(path: Path) -> dict[str, bytes | None]:
@@ -342,9 +343,25 @@ def test_evaluate(shouting: list[int], work: Path, capfd: pytest.CaptureFixture[
     assert (work / "new/folder/out.txt").read_text().count("\n") == SIZES["val"]
 
 
+def test_evaluate_compares_with_a_file_and_with_a_model(
+    shouting: list[int], work: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (work / "references").write_text("".join(f"{target}\n" for _, target in copy_task.pairs("test")))
+    command = ["evaluate", "--model", "any", "--tokenize", "none", "--compare"]
+    assert main([*command, "references", "--json"]) == 0
+    scores = json.loads(capfd.readouterr().out)
+    bleu, _ = scores["compared"]
+    assert bleu["score"] == scores["bleu"] < bleu["other"] == pytest.approx(100)
+    assert bleu["p_value"] < 0.01
+    assert (work / "other").is_dir()
+    assert main([*command, "other"]) == 0
+    assert "BLEU  +0.00 against " in capfd.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
+        (["--compare", "nowhere"], ["--compare nowhere", "no such file"]),
         (["--split", "tset"], ["unknown split 'tset'", "did you mean 'test'"]),
         (["--data", "toi"], ["unknown dataset 'toi'", "did you mean 'toy'"]),
         (["--data", "good"], ["--source", "--target"]),

@@ -117,6 +117,11 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
     )
     evaluate.add_argument("--output", metavar="FILE", help="keep the translations here (default: nowhere)")
     evaluate.add_argument(
+        "--compare",
+        metavar="OTHER",
+        help="another model, or a file of translations: whether they differ, by sacreBLEU's paired bootstrap",
+    )
+    evaluate.add_argument(
         "--examples",
         type=_count,
         default=0,

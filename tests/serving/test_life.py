@@ -13,6 +13,7 @@ import grpc
 import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from tests.serving.conftest import in_parallel
 from tf_transformer.errors import InputError
@@ -161,6 +162,20 @@ def test_what_is_no_model_is_refused(tmp_path):
     numbers.f = tf.function(lambda x: {"y": x}, input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
     tf.saved_model.save(numbers, str(tmp_path / "2"), signatures=numbers.f)
     with pytest.raises(InputError, match=r"is not a model of strings \[batch\]\. Received: signature serving_default"):
+        Model(tmp_path, None, Limits(), Metrics())
+
+
+def test_requests_of_another_model_are_refused(copy_export, tmp_path):
+    shutil.copytree(copy_export, tmp_path / "1")
+    file = tmp_path / "1" / "assets.extra" / "tf_serving_warmup_requests"
+    with tf.io.TFRecordWriter(str(file)) as writer:
+        log = PredictionLog()
+        log.predict_log.request.inputs["other"].CopyFrom(tf.make_tensor_proto(["a"]))
+        writer.write(log.SerializeToString())
+    with pytest.raises(InputError, match="is damaged, or of another model: the signature takes text. Received: other"):
+        Model(tmp_path, None, Limits(), Metrics())
+    file.write_bytes(b"damaged")
+    with pytest.raises(InputError, match="is damaged, or of another model"):
         Model(tmp_path, None, Limits(), Metrics())
 
 

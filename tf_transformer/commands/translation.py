@@ -10,12 +10,15 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tf_transformer import config, settings
 from tf_transformer.commands.models import open_model
 from tf_transformer.commands.places import check_place
 from tf_transformer.errors import InputError
+
+if TYPE_CHECKING:
+    from tf_transformer.data import Pairs
 
 Line = TypeVar("Line")
 
@@ -74,7 +77,7 @@ def _pairs_of(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 
 
 def evaluate(options: argparse.Namespace) -> None:
-    """Translate a test set and print BLEU and chrF."""
+    """Translate a test set and print BLEU and chrF; compare with another system."""
     from tf_transformer import evaluation
 
     evaluation.bleu_metric(options.tokenize)  # refused before anything is translated
@@ -83,6 +86,42 @@ def evaluate(options: argparse.Namespace) -> None:
         raise InputError(f"--output {output} is a folder: give a file")
     if output:
         check_place("--output", os.fspath(output.parent))
+    if options.compare and not Path(options.compare).exists():
+        raise InputError(f"--compare {options.compare}: there is no such file or folder")
+    pairs, translations, seconds = _translate_split(options)
+    scores = evaluation.score(translations, pairs.targets, options.tokenize)
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        beside = output.with_name(f".{output.name}.{os.getpid()}")
+        try:
+            beside.write_text("".join(f"{translation}\n" for translation in translations), "utf-8")
+            beside.rename(output)
+        finally:
+            beside.unlink(missing_ok=True)
+    comparisons = []
+    if options.compare:
+        others = _others(options, pairs)
+        comparisons = evaluation.compare(translations, others, pairs.targets, options.tokenize)
+    if options.json:
+        compared = {"compared": [dataclasses.asdict(one) for one in comparisons]} if comparisons else {}
+        print(json.dumps(dataclasses.asdict(scores) | {"seconds": round(seconds, 2)} | compared))
+        return
+    shown = zip(pairs.sources, translations, pairs.targets, strict=True)
+    for source, translation, reference in itertools.islice(shown, options.examples):
+        print(f"source       {source}\ntranslation  {translation}\nreference    {reference}\n")
+    exact = sum(map(str.__eq__, translations, pairs.targets))
+    print(f"BLEU  {scores.bleu:.2f}  {scores.signature}")
+    print(f"chrF2 {scores.chrf:.2f}  {scores.chrf_signature}")
+    print(f"{scores.sentences} sentences in {seconds:.1f} s, {exact} exactly as the reference")
+    for one in comparisons:
+        print(
+            f"{one.metric:5} {one.score - one.other:+.2f} against {one.other:.2f} of {options.compare}, "
+            f"p = {one.p_value:.4f}  {one.signature}"
+        )
+
+
+def _translate_split(options: argparse.Namespace) -> "tuple[Pairs, list[str], float]":
+    """Return the split that the options name, its translations by the model, and the seconds that they took."""
     model, description = open_model(options)
     from tf_transformer.corpus import translate_lines
     from tf_transformer.data import read
@@ -95,27 +134,22 @@ def evaluate(options: argparse.Namespace) -> None:
     lines = translate_lines(
         model.translate_strings, pairs.sources, count=model.count_tokens, batch_tokens=options.batch_tokens
     )
-    translations = list(_counted(lines, total=len(pairs.sources)))
-    seconds = time.perf_counter() - start
-    scores = evaluation.score(translations, pairs.targets, options.tokenize)
-    if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        beside = output.with_name(f".{output.name}.{os.getpid()}")
-        try:
-            beside.write_text("".join(f"{translation}\n" for translation in translations), "utf-8")
-            beside.rename(output)
-        finally:
-            beside.unlink(missing_ok=True)
-    if options.json:
-        print(json.dumps(dataclasses.asdict(scores) | {"seconds": round(seconds, 2)}))
-        return
-    shown = zip(pairs.sources, translations, pairs.targets, strict=True)
-    for source, translation, reference in itertools.islice(shown, options.examples):
-        print(f"source       {source}\ntranslation  {translation}\nreference    {reference}\n")
-    exact = sum(map(str.__eq__, translations, pairs.targets))
-    print(f"BLEU  {scores.bleu:.2f}  {scores.signature}")
-    print(f"chrF2 {scores.chrf:.2f}  {scores.chrf_signature}")
-    print(f"{scores.sentences} sentences in {seconds:.1f} s, {exact} exactly as the reference")
+    return pairs, list(_counted(lines, total=len(pairs.sources))), time.perf_counter() - start
+
+
+def _others(options: argparse.Namespace, pairs: "Pairs") -> list[str]:
+    """Return the translations that are compared with: a file of them, or those of another model."""
+    other = Path(options.compare)
+    if other.is_dir():
+        of_other, translations, _ = _translate_split(argparse.Namespace(**vars(options) | {"model": str(other)}))
+        if of_other != pairs:
+            raise InputError(f"--compare {other} was trained on other data: give --data, --source and --target")
+        return translations
+    with other.open("rb") as file:
+        translations = list(_decoded(file, str(other)))
+    if len(translations) != len(pairs.targets):
+        raise InputError(f"--compare {other} has {len(translations)} lines, the split {len(pairs.targets)} sentences")
+    return translations
 
 
 def _decoded(lines: Iterable[bytes], name: str = "standard input") -> Iterator[str]:

@@ -17,6 +17,7 @@ from tensorflow_serving.apis import (
 from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.tensors import columns_of
+from tf_transformer.serving.version import DEFAULT
 
 CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
@@ -51,7 +52,7 @@ class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
 
     async def _predict(self, request: Any) -> Any:
         spec = request.model_spec
-        signature = spec.signature_name or "serving_default"
+        signature = spec.signature_name or DEFAULT
         version = self._model.find(spec.name, _number(spec))
         self._model.check_signature(version, signature)
         columns = columns_of(request.inputs, version.inputs[signature])

@@ -12,7 +12,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.serving.limits import Limits, Refused
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.tensors import Columns
-from tf_transformer.serving.version import Version
+from tf_transformer.serving.version import DEFAULT, Version
 
 log = logging.getLogger(__name__)
 
@@ -38,11 +38,14 @@ class Model:
             raise InputError(f"{path} is no SavedModel, and has no version folder, such as {path}/1, that is one")
         # Of saved_models/NAME/1 the name is NAME.
         self.name = name or (self.path.parent if self._is_one and self.path.name.isdecimal() else self.path).name
-        self.version = Version(self._folder(number), number, limits)
-        metrics.loaded(self)
         self._failed = ""
         self._running = 0
         self._threads = concurrent.futures.ThreadPoolExecutor(limits.max_queue, "predict")
+        self.version = Version(self._folder(number), number, limits)
+        # Who asks for no other signature need not wait for them.
+        self.version.warm_up({DEFAULT} & self.version.inputs.keys())
+        self._threads.submit(self._warm_up_others, self.version)
+        metrics.loaded(self)
 
     async def predict(
         self, name: str, signature: str, columns: Columns, number: int | None = None
@@ -117,6 +120,7 @@ class Model:
         folder = self._folder(number)
         try:
             version = await asyncio.to_thread(Version, folder, number, self.limits)
+            await asyncio.to_thread(version.warm_up, version.inputs)
         except InputError as error:
             # It may still be being copied: the next look tries again.
             if str(error) != self._failed:
@@ -127,6 +131,12 @@ class Model:
         self.version, self._failed = version, ""
         self.metrics.loaded(self)
         log.info("serving version %d", number)
+
+    def _warm_up_others(self, version: Version) -> None:
+        try:
+            version.warm_up(version.inputs.keys() - {DEFAULT})
+        except tf.errors.OpError:
+            log.exception("version %d failed at a request that it was exported with", version.number)
 
     def _check_size(self, columns: Columns) -> None:
         sizes = {len(column) for column in columns.values()}

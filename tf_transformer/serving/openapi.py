@@ -4,6 +4,7 @@ from typing import Any
 
 from tf_transformer import __version__
 from tf_transformer.serving.model import Model
+from tf_transformer.serving.version import DEFAULT
 
 
 def description(model: Model) -> dict[str, Any]:
@@ -24,8 +25,8 @@ def description(model: Model) -> dict[str, Any]:
     forms: list[Any] = []
     for name, inputs in sorted(model.version.inputs.items()):
         # The empty name is that of the default, as in TensorFlow Serving.
-        named = {"signature_name": {"enum": [name, ""] if name == "serving_default" else [name]}}
-        required = [] if name == "serving_default" else ["signature_name"]
+        named = {"signature_name": {"enum": [name, ""] if name == DEFAULT else [name]}}
+        required = [] if name == DEFAULT else ["signature_name"]
         rows = {"type": "array", "items": _object(dict.fromkeys(inputs, text)), "maxItems": most}
         allowed = [("instances", rows)]
         # Of several inputs columns are taken too; that they must be of one length, a schema cannot say.

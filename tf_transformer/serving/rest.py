@@ -19,6 +19,7 @@ from tf_transformer.serving import json_form
 from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.openapi import description
+from tf_transformer.serving.version import DEFAULT
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -91,7 +92,7 @@ class _Api:
         signature = body.get("signature_name", "")
         if not isinstance(signature, str):
             raise Refused(400, f"'signature_name' must be a string. Received: {type(signature).__name__}")
-        signature = signature or "serving_default"
+        signature = signature or DEFAULT
         self._model.check_signature(version, signature)
         columns = json_form.columns_of(body, version.inputs[signature])
         _, outputs = await self._model.predict(name, signature, columns, number)

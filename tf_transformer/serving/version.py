@@ -4,7 +4,7 @@ import concurrent.futures
 import math
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,12 @@ WARM_UP = Path("assets.extra", "tf_serving_warmup_requests")
 """Where TensorFlow Serving looks for requests to run before it serves a version."""
 
 
+DEFAULT = "serving_default"
+"""The signature of a request that names none."""
+
+
 class Version:
-    """A version of a model, loaded and warmed up. Its methods may be called by many threads.
+    """A version of a model. Its methods may be called by many threads.
 
     Sentences of several calls are translated in one batch where all that a signature gives has a fixed shape for
     each sentence; otherwise the width of one client's answer would depend on the sentences of others.
@@ -65,7 +69,7 @@ class Version:
             # Each size would be compiled for itself.
             sizes = sorted({min(1 << i, limits.max_batch) for i in range(limits.max_batch.bit_length() + 1)})
         self._batched = {name: self._batch(name, sizes) for name in self.inputs if self._is_regular(name)}
-        self._warm_up(path / WARM_UP)
+        self._requests = self._requests_of(path / WARM_UP)
 
     @property
     def batches(self) -> int:
@@ -102,6 +106,16 @@ class Version:
                 found = self._in_parts(signature, texts)
         back = np.argsort(np.array(order, int))
         return {name: array[back] for name, array in found.items()}
+
+    def warm_up(self, signatures: Iterable[str]) -> None:
+        """Call signatures with what the export has for it: the first call of each optimises its graph, on one core."""
+
+        def call(signature: str) -> None:
+            for columns in self._requests[signature]:
+                self.run(signature, columns)
+
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            list(threads.map(call, signatures))
 
     def _inputs(self, path: Path, signature: str) -> tuple[str, ...]:
         _, arguments = self._model.signatures[signature].structured_input_signature
@@ -161,24 +175,17 @@ class Version:
             parts.append({name: tensor.numpy() for name, tensor in function(**of_part).items()})
         return {name: _padded([part[name] for part in parts]) for name in parts[0]}
 
-    def _warm_up(self, path: Path) -> None:
-        requests: dict[str, list[Columns]] = {}
+    def _requests_of(self, path: Path) -> dict[str, list[Columns]]:
+        """Return for each signature the requests of a file that TensorFlow Serving would warm up with."""
+        requests: dict[str, list[Columns]] = {name: [] for name in self.inputs}
         try:
             for record in tf.data.TFRecordDataset(os.fspath(path)) if path.exists() else ():
                 request = PredictionLog.FromString(record.numpy()).predict_log.request
-                signature = request.model_spec.signature_name or "serving_default"
-                columns = columns_of(request.inputs, self.inputs[signature])
-                requests.setdefault(signature, []).append(columns)
+                signature = request.model_spec.signature_name or DEFAULT
+                requests[signature].append(columns_of(request.inputs, self.inputs[signature]))
         except (KeyError, DecodeError, Refused, tf.errors.OpError) as error:
             raise InputError(f"{path} is damaged, or of another model: {error}") from None
-
-        def run(signature: str) -> None:
-            for columns in requests[signature]:
-                self.run(signature, columns)
-
-        # The first call of each optimises its graph, on one core.
-        with concurrent.futures.ThreadPoolExecutor() as threads:
-            list(threads.map(run, requests))
+        return requests
 
 
 def _padded(arrays: list[np.ndarray]) -> np.ndarray:
