@@ -26,6 +26,7 @@ ORDER = [
     {"training", "export", "ctranslate2_export"},
     {"commands"},
     {"cli"},
+    {"__main__"},
 ]
 """A part may import parts of the lines above it, and those of the first line each other where it is said below."""
 MAY_IMPORT = {"config": {"errors"}, "checkpoints": {"errors"}, "evaluation": {"errors"}, "corpus": {"errors"}}

@@ -174,7 +174,7 @@ def test_requests_of_another_model_are_refused(copy_export, tmp_path):
         writer.write(log.SerializeToString())
     with pytest.raises(InputError, match="is damaged, or of another model: the signature takes text. Received: other"):
         Model(tmp_path, None, Limits(), Metrics())
-    file.write_bytes(b"damaged")
+    file.write_bytes(b"damaged" * 10)
     with pytest.raises(InputError, match="is damaged, or of another model"):
         Model(tmp_path, None, Limits(), Metrics())
 
