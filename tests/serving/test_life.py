@@ -1,9 +1,12 @@
 """A server from its start to its end, and what it goes through between."""
 
+import http.client
 import json
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -16,8 +19,9 @@ from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from tests.serving.conftest import in_parallel
+from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
-from tf_transformer.export import ExportedTranslator
+from tf_transformer.export import ExportedTranslator, export
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import Model
@@ -44,45 +48,47 @@ def test_clients_are_answered_together_and_each_gets_its_own(served, copy_export
 
 
 @pytest.mark.long
-def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_export, tmp_path):
+def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, copy_export, tmp_path):
     models = tmp_path / "copy"
     shutil.copytree(copy_export, models / "1")
     served = start_server(models, "--poll-seconds", "0.2")
-    wanted = ExportedTranslator(copy_export).translate_strings(SENTENCES[:3])
-    stop, failures, answers = threading.Event(), [], 0
+    old = ExportedTranslator(copy_export).translate_strings(SENTENCES[:3])
+    stop, failures, answers = threading.Event(), [], []
 
     def ask() -> None:
-        nonlocal answers
         while not stop.is_set():
             try:
-                if translate(served, SENTENCES[:3]) != wanted:
-                    failures.append("another translation")
-            except OSError as error:
+                answers.append(translate(served, SENTENCES[:3]))
+            except Exception as error:
                 failures.append(error)
-            answers += 1
 
     clients = [threading.Thread(target=ask) for _ in range(3)]
     for client in clients:
         client.start()
-    # What is no model is passed over, with a line in the log; what comes after it is served.
+    # What is no model is passed over, with one line in the log; what comes after it is served.
     (models / "2").mkdir()
     (models / "2" / "saved_model.pb").write_bytes(b"damaged")
     wait_for(lambda: "version 1 stays: cannot load" in served.log.read_text())
-    assert metric(served, "tf_transformer_failed_loads_total") == 1
-    shutil.copytree(copy_export, models / "3.part")
-    (models / "3.part").rename(models / "3")
-    wait_for(lambda: metric(served, "tf_transformer_version") == 3)
-    asked = answers
-    wait_for(lambda: answers > asked + 3)
+    # Another search, so that each answer shows which version gave it.
+    third = export(copy_run, models / "3", DecodingConfig(max_length=2))
+    new = ExportedTranslator(third).translate_strings(SENTENCES[:3])
+    assert new != old
+    wait_for(lambda: new in answers)
+    assert metric(served, "tf_transformer_version") == 3
+    assert served.log.read_text().count("version 1 stays") == metric(served, "tf_transformer_failed_loads_total") == 1
     stop.set()
     for client in clients:
         client.join()
     assert failures == []
+    taken_over = answers.index(new)
+    assert taken_over > 0
+    assert all(answer in (old, new) for answer in answers)
+    assert all(answer == new for answer in answers[taken_over + 3 :])  # three clients, three answers on their way
     # Back to the one before: what is taken away is no longer served.
     shutil.rmtree(models / "3")
     shutil.rmtree(models / "2")
     wait_for(lambda: metric(served, "tf_transformer_version") == 1)
-    assert translate(served, SENTENCES[:3]) == wanted
+    assert translate(served, SENTENCES[:3]) == old
 
 
 def wait_for(condition, seconds=120):
@@ -115,6 +121,35 @@ def test_what_is_in_flight_is_finished_before_the_end(start_server, copy_export,
     assert served.process.wait(60) == 0, served.log.read_text()
     with pytest.raises(urllib.error.URLError):
         translate(served, ["a"])
+
+
+@pytest.mark.long
+def test_a_second_signal_does_not_wait(start_server, copy_export):
+    served = start_server(copy_export.parent)
+
+    def ask() -> None:
+        with pytest.raises((OSError, http.client.HTTPException)):
+            translate(served, SENTENCES * 25)
+
+    running = threading.Thread(target=ask)
+    running.start()
+    wait_for(lambda: metric(served, "tf_transformer_running") == 1)
+    served.process.send_signal(signal.SIGTERM)
+    time.sleep(0.2)
+    assert served.process.poll() is None
+    served.process.send_signal(signal.SIGTERM)
+    assert served.process.wait(10) == 128 + signal.SIGTERM
+    running.join()
+
+
+@pytest.mark.long
+def test_a_port_that_is_taken_is_named(served, copy_export, tmp_path):
+    command = [sys.executable, "-m", "tf_transformer", "serve", str(copy_export), "--port"]
+    grpc_port, port = served.grpc.rpartition(":")[2], served.url.rpartition(":")[2]
+    for options, option in ((["0", "--grpc-port", grpc_port], "--grpc-port"), ([port], "--port")):
+        done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 2
+        assert f"give another {option}" in done.stderr
 
 
 def test_bad_clients_harm_nobody(served):

@@ -51,6 +51,7 @@ def test_a_sentence_is_translated_by_the_keyboard_alone(page, served):
     assert squares.count() == 4
     weights = [float(title.split(": ")[1]) for title in squares.evaluate_all("all => all.map(one => one.title)")]
     assert sum(weights) == pytest.approx(1, abs=0.03)
+    assert squares.all_text_contents() == [f"{weight:.2f}" for weight in weights]  # for who sees no colours
     shades = squares.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
     assert len(set(shades)) > 1
     squares.first.click()  # what a finger does
@@ -59,6 +60,14 @@ def test_a_sentence_is_translated_by_the_keyboard_alone(page, served):
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     assert all(url.startswith((served.url, "data:")) for url in page.asked)
     assert page.said == []
+
+
+def test_the_button_keeps_the_focus_and_the_answer_is_said(page):
+    page.keyboard.type("a b c")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#said")).to_contain_text("a b c", timeout=SECONDS)
+    assert page.evaluate("document.activeElement.id") == "send"
 
 
 def test_markup_is_text(page):

@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import threading
 import time
 
 import numpy as np
@@ -12,7 +13,7 @@ from starlette.testclient import TestClient
 
 from tf_transformer.export import ExportedTranslator
 from tf_transformer.serving import json_form
-from tf_transformer.serving.limits import Limits
+from tf_transformer.serving.limits import Limits, Refused
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.rest import make_app
@@ -23,7 +24,9 @@ LIMITS = Limits(max_sentences=20, max_characters=300, max_body=2000, max_batch=8
 
 @pytest.fixture(scope="module")
 def model(copy_export) -> Model:
-    return Model(copy_export, "copy", LIMITS, Metrics())
+    model = Model(copy_export, "copy", LIMITS, Metrics())
+    model.warming.result()  # what is counted after this, clients did
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -238,6 +241,22 @@ def test_a_full_queue_and_a_late_answer_are_said_to_be(model, monkeypatch):
         time.sleep(0.6)
         assert predict(client, {"instances": [TEXT]})[0] == 200
     assert model.running == 0
+
+
+def test_an_answer_without_bound_is_refused(client, monkeypatch):
+    monkeypatch.setattr("tf_transformer.serving.version.MOST_VALUES", 100)
+    status, answer = predict(client, {"inputs": ["a b c d e f g"] * 3, "signature_name": "translate_with_attention"})
+    assert status == 400
+    assert "values, and may have 100: send less" in answer["error"]
+
+
+def test_what_nobody_waits_for_is_not_begun(model):
+    given_up = threading.Event()
+    given_up.set()
+    before = model.batches
+    with pytest.raises(Refused, match="nobody waits"):
+        model.version.run("translate_with_attention", {"text": [b"a"]}, given_up)
+    assert model.batches == before
 
 
 def test_numbers_have_the_digits_of_their_type():

@@ -147,7 +147,7 @@ class Batches:
 
         def gather(rows: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor, tf.Tensor]:
             real = rows != NO_PAIR
-            pairs = self.draw(tf.where(real, rows, rows[0]))  # the first row is real, and no wider than the batch
+            pairs = self.draw(tf.where(real, rows, rows[0]))  # the first row is real
             source = tf.where(real[:, None], pairs.sources.to_tensor(PAD), PAD)
             labels = tf.where(real[:, None], pairs.targets.to_tensor(PAD), PAD)
             start = tf.fill([tf.shape(labels)[0], 1], START)

@@ -1,5 +1,6 @@
 """TensorFlow Serving's gRPC services over a model."""
 
+import asyncio
 import time
 from typing import Any
 
@@ -46,6 +47,9 @@ class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
         except Refused as refused:
             status = str(refused.status)
             await context.abort(CODES[refused.status], str(refused))
+        except asyncio.CancelledError:
+            status = "499"  # the client has gone, or its time is over
+            raise
         finally:
             self._model.metrics.requests.labels("grpc", status).inc()
             self._model.metrics.seconds.labels("grpc").observe(time.perf_counter() - started)
@@ -55,8 +59,8 @@ class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
         signature = spec.signature_name or DEFAULT
         version = self._model.find(spec.name, _number(spec))
         self._model.check_signature(version, signature)
-        columns = columns_of(request.inputs, version.inputs[signature])
-        version, outputs = await self._model.predict(spec.name, signature, columns, _number(spec))
+        columns = columns_of(request.inputs, version.inputs[signature], self._model.limits.max_sentences)
+        outputs = await self._model.predict(version, signature, columns, lambda outputs: outputs)
         if unknown := set(request.output_filter) - outputs.keys():
             raise Refused(400, f"output_filter has what the signature does not give: {sorted(unknown)}")
         answer = predict_pb2.PredictResponse()
@@ -100,7 +104,12 @@ class Status(model_service_pb2_grpc.ModelServiceServicer):
 
 def make_server(model: Model, address: str) -> tuple[grpc.aio.Server, int]:
     """Return a server that is not started, and the port it has."""
-    server = grpc.aio.server(options=[("grpc.max_receive_message_length", model.limits.max_body)])
+    options = [
+        ("grpc.max_receive_message_length", model.limits.max_body),
+        # Otherwise a second server could take the same port, and get some of the requests.
+        ("grpc.so_reuseport", 0),
+    ]
+    server = grpc.aio.server(options=options)
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(Predictions(model), server)
     model_service_pb2_grpc.add_ModelServiceServicer_to_server(Status(model), server)
     return server, server.add_insecure_port(address)

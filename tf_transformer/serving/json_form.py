@@ -96,9 +96,10 @@ def _text(value: Any, name: str) -> bytes:
 
 def _values(array: np.ndarray) -> Any:
     """Return an array as lists; numbers with as many digits as float32 has."""
+    if array.ndim > 1:
+        return [_values(row) for row in array]
     if array.dtype == object:
-        flat = [value.decode("utf-8", "replace") for value in array.ravel()]
-        return np.array(flat, object).reshape(array.shape).tolist()
+        return [value.decode("utf-8", "replace") for value in array]
     if array.dtype == np.float32:
         return array.astype(str).astype(np.float64).tolist()
     return array.tolist()

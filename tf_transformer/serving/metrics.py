@@ -24,14 +24,14 @@ class Metrics:
         self._version = Gauge("tf_transformer_version", "The version that is served", registry=registry)
         self._running = Gauge("tf_transformer_running", "Requests that wait or run", registry=registry)
         self._batches = Gauge(
-            "tf_transformer_batches", "Batches that the version has translated: sentences over it", registry=registry
+            "tf_transformer_batches", "Batches that were translated; sentences by it is their size", registry=registry
         )
 
     def loaded(self, model: Any) -> None:
         """Say that a model has a new version, whose numbers are read when they are asked for."""
         self._version.set(model.version.number)
         self._running.set_function(lambda: model.running)
-        self._batches.set_function(lambda: model.version.batches)
+        self._batches.set_function(lambda: model.batches)
 
     def text(self) -> bytes:
         """Return all of them, in Prometheus's form."""

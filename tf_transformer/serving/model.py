@@ -3,7 +3,10 @@
 import asyncio
 import concurrent.futures
 import logging
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -11,8 +14,10 @@ import tensorflow as tf
 from tf_transformer.errors import InputError
 from tf_transformer.serving.limits import Limits, Refused
 from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.tensors import Columns
+from tf_transformer.serving.tensors import Columns, check_size
 from tf_transformer.serving.version import DEFAULT, Version
+
+Answer = TypeVar("Answer")
 
 log = logging.getLogger(__name__)
 
@@ -38,50 +43,66 @@ class Model:
             raise InputError(f"{path} is no SavedModel, and has no version folder, such as {path}/1, that is one")
         # Of saved_models/NAME/1 the name is NAME.
         self.name = name or (self.path.parent if self._is_one and self.path.name.isdecimal() else self.path).name
-        self._failed = ""
+        self._failed: object = None
+        self._earlier_batches = 0
         self._running = 0
         self._threads = concurrent.futures.ThreadPoolExecutor(limits.max_queue, "predict")
         self.version = Version(self._folder(number), number, limits)
         # Who asks for no other signature need not wait for them.
-        self.version.warm_up({DEFAULT} & self.version.inputs.keys())
-        self._threads.submit(self._warm_up_others, self.version)
+        try:
+            self.version.warm_up({DEFAULT} & self.version.inputs.keys())
+        except tf.errors.OpError as error:
+            raise InputError(f"{path} fails at a request that it was exported with: {error.message}") from error
+        self.warming = self._threads.submit(self._warm_up_others, self.version)
         metrics.loaded(self)
 
     async def predict(
-        self, name: str, signature: str, columns: Columns, number: int | None = None
-    ) -> tuple[Version, dict[str, np.ndarray]]:
-        """Call a signature of the newest version.
+        self,
+        version: Version,
+        signature: str,
+        columns: Columns,
+        answer: Callable[[dict[str, np.ndarray]], Answer],
+    ) -> Answer:
+        """Call a signature of a version.
 
         Args:
-            name: of the model.
-            signature: of the version.
+            version: as `find` returned it.
+            signature: one that it has.
             columns: for each input of it the sentences, [B].
-            number: of the version; the newest where there is none.
-
-        Returns:
-            The version that answered, and its outputs.
+            answer: makes of its outputs, arrays [B, ...], what is answered; beside the event loop, since it may take
+                long.
 
         Raises:
-            Refused: another name or number; too much; too many requests; no answer in time.
+            Refused: too much; too many requests; no answer in time.
         """
-        version = self.find(name, number)
-        self.check_signature(version, signature)
         self._check_size(columns)
         if self._running >= self.limits.max_queue:
             raise Refused(429, f"the server has {self._running} requests, as many as it takes: try again later")
         self._running += 1
-        answer = asyncio.get_running_loop().run_in_executor(self._threads, version.run, signature, columns)
-        answer.add_done_callback(self._done)
+        given_up = threading.Event()
+
+        def work() -> Answer:
+            return answer(version.run(signature, columns, given_up))
+
+        working = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        working.add_done_callback(self._done)
         try:
             # What runs goes on; it cannot be stopped.
-            outputs = await asyncio.wait_for(asyncio.shield(answer), self.limits.timeout)
+            answered = await asyncio.wait_for(asyncio.shield(working), self.limits.timeout)
         except TimeoutError:
             raise Refused(504, f"no translation within {self.limits.timeout:g} s: send fewer sentences") from None
         except tf.errors.OpError as error:
             log.exception("the model failed")
             raise Refused(500, f"the model failed: {error.message.splitlines()[0]}") from None
+        finally:
+            given_up.set()
         self.metrics.sentences.inc(len(next(iter(columns.values()))))
-        return version, outputs
+        return answered
+
+    @property
+    def batches(self) -> int:
+        """The batches that all versions have translated."""
+        return self._earlier_batches + self.version.batches
 
     @property
     def running(self) -> int:
@@ -114,21 +135,26 @@ class Model:
 
     async def refresh(self) -> None:
         """Take the newest version; what cannot be loaded is logged, and the version that is served stays."""
-        number = self._newest()
-        if number in (None, self.version.number):
-            return
-        folder = self._folder(number)
+        stamp: object = None
         try:
+            number = self._newest()
+            if number is None or number == self.version.number:
+                return
+            folder = self._folder(number)
+            # One that failed is tried again when its files are others: it may have been half copied.
+            stamp = number, sorted((file.name, file.stat().st_mtime_ns) for file in folder.rglob("*"))
+            if stamp == self._failed:
+                return
             version = await asyncio.to_thread(Version, folder, number, self.limits)
             await asyncio.to_thread(version.warm_up, version.inputs)
-        except InputError as error:
-            # It may still be being copied: the next look tries again.
-            if str(error) != self._failed:
-                self._failed = str(error)
-                self.metrics.failed_loads.inc()
-                log.error("version %d stays: %s", self.version.number, error)
+        except Exception as error:
+            # Whatever it was, the version that is served still works, and the next look may find a better one.
+            self._failed = stamp
+            self.metrics.failed_loads.inc()
+            log.error("version %d stays: %s", self.version.number, error)
             return
-        self.version, self._failed = version, ""
+        self._earlier_batches += self.version.batches
+        self.version = version
         self.metrics.loaded(self)
         log.info("serving version %d", number)
 
@@ -142,16 +168,15 @@ class Model:
         sizes = {len(column) for column in columns.values()}
         if len(sizes) != 1:
             raise Refused(400, f"inputs must have the same number of sentences. Received: {sorted(sizes)}")
-        if max(sizes) > self.limits.max_sentences:
-            raise Refused(400, f"a request may have {self.limits.max_sentences} sentences. Received: {max(sizes)}")
+        check_size(max(sizes), self.limits.max_sentences)
         characters = sum(len(text.decode("utf-8", "replace")) for column in columns.values() for text in column)
         if characters > self.limits.max_characters:
             raise Refused(400, f"a request may have {self.limits.max_characters} characters. Received: {characters}")
 
-    def _done(self, answer: "asyncio.Future[dict[str, np.ndarray]]") -> None:
+    def _done(self, working: "asyncio.Future[Any]") -> None:
         self._running -= 1
-        if not answer.cancelled():
-            answer.exception()  # that of a request that nobody waits for any more
+        if not working.cancelled():
+            working.exception()  # that of a request that nobody waits for any more
 
     @property
     def _is_one(self) -> bool:

@@ -5,6 +5,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -86,8 +87,7 @@ class _Api:
         return handle
 
     async def predict(self, request: Request) -> Response:
-        name, number = _servable(request)
-        version = self._model.find(name, number)
+        version = self._model.find(*_servable(request))
         body = json_form.parse(await self._body(request))
         signature = body.get("signature_name", "")
         if not isinstance(signature, str):
@@ -95,8 +95,10 @@ class _Api:
         signature = signature or DEFAULT
         self._model.check_signature(version, signature)
         columns = json_form.columns_of(body, version.inputs[signature])
-        _, outputs = await self._model.predict(name, signature, columns, number)
-        return _json(json_form.answer(outputs, by_rows="instances" in body))
+        by_rows = "instances" in body
+        return await self._model.predict(
+            version, signature, columns, lambda outputs: _json(json_form.answer(outputs, by_rows))
+        )
 
     async def status(self, request: Request) -> Response:
         version = self._model.find(*_servable(request))
@@ -115,10 +117,11 @@ class _Api:
             raise Refused(400, "give 'text', a sentence")
         columns = json_form.columns_of({"inputs": [text]}, ("text",))
         shown: dict[str, Any] = {}
+        version = self._model.version
         for signature in ("translate_n_best", "translate_with_attention"):
-            self._model.check_signature(self._model.version, signature)
-            version, outputs = await self._model.predict(self._model.name, signature, columns)
-            shown |= json_form.answer(outputs, by_rows=True)["predictions"][0]
+            self._model.check_signature(version, signature)
+            answer = await self._model.predict(version, signature, columns, partial(json_form.answer, by_rows=True))
+            shown |= answer["predictions"][0]
         # Where a search found fewer, the rest is empty.
         found = zip(shown["translations"], shown["scores"], strict=True)
         n_best = [{"translation": t, "score": s} for t, s in found if np.isfinite(s)]

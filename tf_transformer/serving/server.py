@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import uvicorn
@@ -48,6 +49,19 @@ def serve(
     model = Model(path, name, limits, Metrics())
     with _listening(host, port) as listener:
         asyncio.run(_serve(model, listener, host, grpc_port, poll_seconds))
+    if model.running:
+        # Requests that were answered with 504 and still run: Python would wait for them.
+        logging.shutdown()
+        os._exit(0)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to us: gRPC must hear of them as well."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
 
 
 async def _serve(model: Model, listener: socket.socket, host: str, grpc_port: int, poll_seconds: float) -> None:
@@ -56,39 +70,37 @@ async def _serve(model: Model, listener: socket.socket, host: str, grpc_port: in
         grpc_server, grpc_port = make_server(model, f"{address}:{grpc_port}")
     except RuntimeError:
         raise InputError(f"cannot listen at {address}:{grpc_port}: give another --grpc-port, or --host") from None
-    app = make_app(model)
+    grace = model.limits.timeout + 1
     config = uvicorn.Config(
-        app,
+        make_app(model),
         log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
         lifespan="off",
         proxy_headers=False,
-        timeout_graceful_shutdown=round(model.limits.timeout) + 1,
+        timeout_graceful_shutdown=round(grace),
     )
-    server = uvicorn.Server(config)
-    # Uvicorn stops at a signal, and raises it again when it has stopped: that is no failure here.
+    server = _Server(config)
+    ending: list[asyncio.Task[None]] = []
+
+    def end(number: int) -> None:
+        if ending:
+            os._exit(128 + number)
+        server.should_exit = True
+        ending.append(asyncio.ensure_future(grpc_server.stop(grace)))
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
-    async with _started(grpc_server, model, poll_seconds):
-        log.info(
-            "serving %s, version %d: http://%s:%d, gRPC %s:%d",
-            *(model.name, model.version.number, address, listener.getsockname()[1], address, grpc_port),
-        )
-        await server.serve(sockets=[listener])
-
-
-@contextlib.asynccontextmanager
-async def _started(grpc_server: "object", model: Model, poll_seconds: float) -> AsyncIterator[None]:
-    """Start what runs beside REST; at the end finish what it has begun."""
-    await grpc_server.start()  # type: ignore[attr-defined]
+        asyncio.get_running_loop().add_signal_handler(number, end, number)
+    await grpc_server.start()
     watching = asyncio.create_task(model.watch(poll_seconds))
-    try:
-        yield
-    finally:
-        watching.cancel()
-        await grpc_server.stop(model.limits.timeout)  # type: ignore[attr-defined]
+    log.info(
+        "serving %s, version %d: http://%s:%d, gRPC %s:%d",
+        *(model.name, model.version.number, address, listener.getsockname()[1], address, grpc_port),
+    )
+    await server.serve(sockets=[listener])
+    watching.cancel()
+    await asyncio.gather(*ending)
 
 
 def _listening(host: str, port: int) -> socket.socket:

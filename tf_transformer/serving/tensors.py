@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import tensorflow as tf
 from tensorflow.core.framework.tensor_pb2 import TensorProto
 from tensorflow.core.framework.types_pb2 import DT_STRING, DataType
 
@@ -11,28 +12,37 @@ Columns = Mapping[str, list[bytes]]
 """For each input of a signature the sentences, [B]; as many for each."""
 
 
-def columns_of(tensors: Mapping[str, TensorProto], inputs: tuple[str, ...]) -> Columns:
+def columns_of(tensors: Mapping[str, TensorProto], inputs: tuple[str, ...], most: int) -> Columns:
     """Return the sentences of a request.
 
     Args:
         tensors: those of the request.
         inputs: the names that there must be.
+        most: sentences that a request may have.
 
     Raises:
-        Refused: other names; not strings [B]; different numbers of them.
+        Refused: other names; not strings [B]; too many of them.
     """
     check_names(tensors.keys(), inputs)
     columns = {}
     for name, tensor in tensors.items():
         sizes = [dimension.size for dimension in tensor.tensor_shape.dim]
-        if tensor.dtype != DT_STRING or len(sizes) != 1:
+        if tensor.dtype != DT_STRING or len(sizes) != 1 or sizes[0] < 0:
             kind = DataType.Name(tensor.dtype) if tensor.dtype in DataType.values() else tensor.dtype
             raise Refused(400, f"input {name!r} must be strings of shape [batch]. Received: {kind} of shape {sizes}")
-        # The shape may claim anything.
-        if len(tensor.string_val) != sizes[0]:
-            raise Refused(400, f"input {name!r} has {len(tensor.string_val)} strings, and says shape {sizes}")
-        columns[name] = list(tensor.string_val)
+        # Before it is read: the shape may claim anything, and what is left out is filled up.
+        check_size(sizes[0], most)
+        try:
+            columns[name] = tf.io.parse_tensor(tensor.SerializeToString(), tf.string).numpy().tolist()
+        except tf.errors.OpError as error:
+            raise Refused(400, f"input {name!r} is not a tensor: {error.message}"[:500]) from None
     return columns
+
+
+def check_size(size: int, most: int) -> None:
+    """Raise Refused where a request has more sentences than it may."""
+    if size > most:
+        raise Refused(400, f"a request may have {most} sentences. Received: {size}")
 
 
 def check_names(received: object, inputs: tuple[str, ...]) -> None:

@@ -1,6 +1,7 @@
 """A SavedModel in memory: its signatures, batched across the threads that call them."""
 
 import concurrent.futures
+import itertools
 import math
 import os
 import threading
@@ -29,6 +30,12 @@ DEFAULT = "serving_default"
 """The signature of a request that names none."""
 
 
+MOST_VALUES = 1 << 20
+"""Numbers and strings of an answer whose width depends on its sentences: [B, T, S] of many long ones has no bound."""
+
+_names = itertools.count()
+
+
 class Version:
     """A version of a model. Its methods may be called by many threads.
 
@@ -49,16 +56,17 @@ class Version:
         self._limits = limits
         self._one_at_a_time = threading.Lock()
         self._count = tf.Variable(0, dtype=tf.int64)
+        self._warming = 0
+        self._name = f"{number}_{next(_names)}"
         try:
             saved = SavedModel.FromString((path / "saved_model.pb").read_bytes())
+            definitions = saved.meta_graphs[0].signature_def
             self._model = tf.saved_model.load(os.fspath(path))
         except Exception as error:
             # Whatever TensorFlow and protobuf raise for bytes that are wrong: there are a dozen kinds.
             raise InputError(f"cannot load {path}: {error}") from error
         self.signature_defs: Mapping[str, SignatureDef] = {
-            name: definition
-            for name, definition in saved.meta_graphs[0].signature_def.items()
-            if name in self._model.signatures
+            name: definition for name, definition in definitions.items() if name in self._model.signatures
         }
         self.inputs = {name: self._inputs(path, name) for name in self.signature_defs}
         if not self.inputs:
@@ -73,8 +81,8 @@ class Version:
 
     @property
     def batches(self) -> int:
-        """How many batches have been translated."""
-        return int(self._count.numpy())
+        """How many batches have been translated for clients."""
+        return int(self._count.numpy()) - self._warming
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -85,15 +93,19 @@ class Version:
         }
         return {"signature_def": {"signature_def": shown}}
 
-    def run(self, signature: str, columns: Columns) -> dict[str, np.ndarray]:
+    def run(self, signature: str, columns: Columns, given_up: threading.Event) -> dict[str, np.ndarray]:
         """Call a signature with sentences, and wait for its answer.
 
         Args:
             signature: one of `inputs`.
             columns: for each of its inputs the sentences, [B].
+            given_up: set when nobody waits any more: what has not begun need not.
 
         Returns:
             For each of its outputs an array [B, ...].
+
+        Raises:
+            Refused: an answer of more than `MOST_VALUES`; nobody waits.
         """
         sentences = list(zip(*(columns[name] for name in self.inputs[signature]), strict=True))
         # Of a request that is split, sentences of like lengths go together.
@@ -103,7 +115,7 @@ class Version:
             found = {name: tensor.numpy() for name, tensor in self._batched[signature](*texts).items()}
         else:
             with self._one_at_a_time:
-                found = self._in_parts(signature, texts)
+                found = self._in_parts(signature, texts, given_up)
         back = np.argsort(np.array(order, int))
         return {name: array[back] for name, array in found.items()}
 
@@ -112,7 +124,8 @@ class Version:
 
         def call(signature: str) -> None:
             for columns in self._requests[signature]:
-                self.run(signature, columns)
+                self.run(signature, columns, threading.Event())
+                self._warming += 1
 
         with concurrent.futures.ThreadPoolExecutor() as threads:
             list(threads.map(call, signatures))
@@ -156,7 +169,7 @@ class Version:
                 # No request is refused here: max_queue has done that.
                 max_enqueued_batches=limits.max_queue * math.ceil(limits.max_sentences / limits.max_batch) + 1,
                 # TensorFlow keeps the queue under this name: two versions must not share one.
-                shared_name=f"{signature}_{self.number}_{id(self)}",
+                shared_name=f"{signature}_{self._name}",
                 enable_large_batch_splitting=True,
                 Tout=[output.dtype for output in body.outputs],
             )
@@ -164,25 +177,33 @@ class Version:
 
         return call
 
-    def _in_parts(self, signature: str, texts: list[tf.Tensor]) -> dict[str, np.ndarray]:
+    def _in_parts(self, signature: str, texts: list[tf.Tensor], given_up: threading.Event) -> dict[str, np.ndarray]:
         function, most = self._model.signatures[signature], self._limits.max_batch
-        parts = []
+        parts: list[dict[str, np.ndarray]] = []
         for start in range(0, max(1, len(texts[0])), most):
+            if given_up.is_set():
+                raise Refused(504, "nobody waits for the answer")
             of_part = {
                 name: text[start : start + most] for name, text in zip(self.inputs[signature], texts, strict=True)
             }
             self._count.assign_add(1)
-            parts.append({name: tensor.numpy() for name, tensor in function(**of_part).items()})
+            # The widest are in the last part: sentences come in the order of their lengths.
+            part = {name: tensor.numpy() for name, tensor in function(**of_part).items()}
+            parts.append(part)
+            values = sum(len(texts[0]) * math.prod(array.shape[1:]) for array in part.values())
+            if values > MOST_VALUES:
+                raise Refused(400, f"the answer would have {values} values, and may have {MOST_VALUES}: send less")
         return {name: _padded([part[name] for part in parts]) for name in parts[0]}
 
     def _requests_of(self, path: Path) -> dict[str, list[Columns]]:
         """Return for each signature the requests of a file that TensorFlow Serving would warm up with."""
         requests: dict[str, list[Columns]] = {name: [] for name in self.inputs}
+        most = self._limits.max_sentences
         try:
             for record in tf.data.TFRecordDataset(os.fspath(path)) if path.exists() else ():
                 request = PredictionLog.FromString(record.numpy()).predict_log.request
                 signature = request.model_spec.signature_name or DEFAULT
-                requests[signature].append(columns_of(request.inputs, self.inputs[signature]))
+                requests[signature].append(columns_of(request.inputs, self.inputs[signature], most))
         except (KeyError, DecodeError, Refused, tf.errors.OpError) as error:
             raise InputError(f"{path} is damaged, or of another model: {error}") from None
         return requests

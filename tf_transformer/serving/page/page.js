@@ -18,7 +18,7 @@ find("text").addEventListener("keydown", (event) => {
 async function translate(text) {
   if (waiting) waiting.abort();
   const mine = (waiting = new AbortController());
-  find("send").disabled = true;
+  find("send").setAttribute("aria-disabled", "true");
   find("problem").textContent = "";
   try {
     const response = await fetch("page/translate", {
@@ -37,12 +37,13 @@ async function translate(text) {
         error instanceof TypeError ? "The server does not answer. Is it still running?" : error.message;
     }
   } finally {
-    if (mine === waiting) find("send").disabled = false;
+    if (mine === waiting) find("send").removeAttribute("aria-disabled");
   }
 }
 
 function show(answer) {
   find("translation").textContent = answer.translation;
+  find("said").textContent = answer.translation; // what a screen reader says at once
   find("truncated").hidden = !answer.is_truncated;
   find("n-best").tBodies[0].replaceChildren(
     ...answer.n_best.map(({ translation, score }) => row([cell("td", score.toFixed(3)), cell("td", translation)]))
@@ -60,6 +61,9 @@ function drawAttention({ source_tokens: source, target_tokens: target, attention
       const square = document.createElement("td");
       const weight = attention[t][s];
       square.style.backgroundColor = `rgb(var(--accent) / ${weight.toFixed(3)})`;
+      const number = cell("span", weight.toFixed(2));
+      number.className = "unseen";
+      square.append(number);
       square.title = `${token} \u2190 ${source[s]}: ${weight.toFixed(2)}`;
       return square;
     });
