@@ -83,7 +83,7 @@ def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, c
     taken_over = answers.index(new)
     assert taken_over > 0
     assert all(answer in (old, new) for answer in answers)
-    assert all(answer == new for answer in answers[taken_over + 3 :])  # three clients, three answers on their way
+    assert answers[taken_over:].count(old) <= 2  # those that the other two clients waited for
     # Back to the one before: what is taken away is no longer served.
     shutil.rmtree(models / "3")
     shutil.rmtree(models / "2")
