@@ -27,9 +27,9 @@ class Metrics:
             "tf_transformer_batches", "Batches that were translated; sentences by it is their size", registry=registry
         )
 
-    def loaded(self, model: Any) -> None:
-        """Say that a model has a new version, whose numbers are read when they are asked for."""
-        self._version.set(model.version.number)
+    def watch(self, model: Any) -> None:
+        """Show the numbers of a model, read when they are asked for."""
+        self._version.set_function(lambda: model.version.number)
         self._running.set_function(lambda: model.running)
         self._batches.set_function(lambda: model.batches)
 

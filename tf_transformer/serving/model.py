@@ -54,7 +54,7 @@ class Model:
         except tf.errors.OpError as error:
             raise InputError(f"{path} fails at a request that it was exported with: {error.message}") from error
         self.warming = self._threads.submit(self._warm_up_others, self.version)
-        metrics.loaded(self)
+        metrics.watch(self)
 
     async def predict(
         self,
@@ -155,7 +155,6 @@ class Model:
             return
         self._earlier_batches += self.version.batches
         self.version = version
-        self.metrics.loaded(self)
         log.info("serving version %d", number)
 
     def _warm_up_others(self, version: Version) -> None:
