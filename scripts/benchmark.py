@@ -3,6 +3,9 @@
 Every peer is a process of its own with the same number of threads, started and warmed up before anything is measured;
 the peers take turns (A B C, A B C, ...). Printed are the median of the rounds, the least and the most, and how many
 times better than it ours is. Needs the extra `bench`; `serving`, which has no peers, needs the extra `serve`.
+
+OpenNMT-tf ends at TensorFlow 2.13 and takes an environment of its own: `python3.11 -m venv VENV`, then
+`VENV/bin/pip install OpenNMT-tf==2.32.0 tensorflow==2.13.1`, and here `--opennmt-tf VENV`.
 """
 
 import argparse
@@ -10,7 +13,7 @@ import json
 import os
 from pathlib import Path
 
-from benchmarks import decode, epoch, limit, serving, start_up, train_step
+from benchmarks import decode, epoch, limit, scaling, serving, start_up, train_step
 
 WORK = {
     "limit": limit.measure,
@@ -19,6 +22,7 @@ WORK = {
     "decode": decode.forced,
     "decode-real": decode.real,
     "start-up": start_up.measure,
+    "scaling": scaling.measure,
     "serving": serving.measure,
 }
 
@@ -30,6 +34,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of every peer (default: all cores)")
     parser.add_argument("--json", type=Path, help="write all figures here as well")
+    parser.add_argument("--opennmt-tf", type=Path, metavar="VENV", help="train-step and decode: an environment with it")
     chosen = parser.add_argument_group("train-step")
     chosen.add_argument("--presets", nargs="+", default=list(train_step.SIZES), choices=train_step.SIZES)
     chosen.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"], choices=["float32", "bfloat16"])

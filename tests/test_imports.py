@@ -19,6 +19,7 @@ ORDER = [
         "corpus",
         "strings",
         "model_card",
+        "whole",
     },
     {"model", "tokenizers", "settings", "serving"},
     {"data", "run_directory", "arguments", "search", "warm_up"},
@@ -29,7 +30,7 @@ ORDER = [
     {"__main__"},
 ]
 """A part may import parts of the lines above it, and those of the first line each other where it is said below."""
-MAY_IMPORT = {"config": {"errors"}, "checkpoints": {"errors"}, "evaluation": {"errors"}, "corpus": {"errors"}}
+MAY_IMPORT = {"config": {"errors"}, "checkpoints": {"errors", "whole"}, "evaluation": {"errors"}, "corpus": {"errors"}}
 PURE_KERAS = {"keras", "math", "typing", "collections", "tf_transformer"}
 
 

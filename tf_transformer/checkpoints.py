@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tf_transformer.errors import InputError
+from tf_transformer.whole import written_whole
 
 PREFIX = "step-"
 STATE, NAMES = "state", "names"
@@ -76,15 +77,12 @@ def save(folder: Path, step: int, variables: Mapping[str, Any], state: dict[str,
 def write(folder: Path, step: int, values: Mapping[str, np.ndarray], state: dict[str, Any]) -> Path:
     """Write a checkpoint of NumPy arrays; otherwise as `save`."""
     place = path_of(folder, step)
-    beside = folder / f".{place.name}.{os.getpid()}"
-    folder.mkdir(parents=True, exist_ok=True)
     try:
-        with beside.open("wb") as file:
+        with written_whole(place) as beside, beside.open("wb") as file:
             texts = {STATE: json.dumps({"step": step} | state), NAMES: "\n".join(values)}
             np.savez(file, allow_pickle=False, **{name: np.array(text) for name, text in texts.items()}, **values)
             file.flush()
             os.fsync(file.fileno())
-        beside.rename(place)
         _to_disk(folder)
     except OSError as error:
         if error.errno not in NO_SPACE:
@@ -93,8 +91,6 @@ def write(folder: Path, step: int, values: Mapping[str, np.ndarray], state: dict
             f"no room for the checkpoint of step {step} in {folder} ({error.strerror}): the checkpoints before it are "
             "kept. Make room and give the same command to go on"
         ) from None
-    finally:
-        beside.unlink(missing_ok=True)
     return place
 
 

@@ -1,7 +1,6 @@
 """A model directory for CTranslate2, a runtime in C++ with int8: https://opennmt.net/CTranslate2."""
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from tf_transformer.layers.residual import EPSILON
 from tf_transformer.model import Transformer
 from tf_transformer.run_directory import load, tokenizer_files
 from tf_transformer.tokenizers import END, START, UNKNOWN, Tokenizer
+from tf_transformer.whole import written_whole
 
 LEAST_POSITIONS = 1024
 """Sinusoidal positions that are written at least; as many tokens as CTranslate2 takes by default."""
@@ -36,18 +36,13 @@ def export_ctranslate2(run_dir: str | Path, output: str | Path) -> Path:
     if output.exists():
         raise InputError(f"{output} exists: give another --output, or remove it")
     loaded = load(run_dir)
-    beside = output.parent / f".{output.name}.{os.getpid()}"
-    shutil.rmtree(beside, ignore_errors=True)
-    try:
-        beside.mkdir(parents=True)
+    with written_whole(output) as beside:
+        beside.mkdir()
         decoding = loaded.config.decoding
         positions = decoding.max_source_length + decoding.max_extra_length
         save(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, beside, positions)
         for name, tokenizer in tokenizer_files(loaded.source_tokenizer, loaded.target_tokenizer).items():
             (beside / name).write_bytes(tokenizer.model)
-        beside.rename(output)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     return output
 
 

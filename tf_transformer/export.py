@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tf_transformer.run_directory import RunDirectory, read_description
 from tf_transformer.strings import Scored, Translations, rows_of, text_of, token_scores_of
 from tf_transformer.translator import Translator
 from tf_transformer.warm_up import write_requests
+from tf_transformer.whole import written_whole
 
 DESCRIPTION = Path("assets.extra", "tf_transformer.json")
 TEXT_OPS = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
@@ -52,20 +52,17 @@ def export(run_dir: str | Path, output: str | Path, decoding: DecodingConfig | N
     run = RunDirectory(run_dir)
     description = run.description | {"checkpoint": checkpoints.state_of(run.best_checkpoint())}
     description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding or run.config.decoding)}
-    beside = output.parent / f".{output.name}.{os.getpid()}"
-    shutil.rmtree(beside, ignore_errors=True)  # of a killed process of the same number, as in a container
     try:
-        translator = Translator.load(run_dir, decoding)
-        signatures = save(translator, beside)
-        write_requests(beside, {name: takes for name, (takes, _) in signatures.items()}, translator.source_tokenizer)
-        (beside / DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
-        readme = card(output.name, description, DESCRIPTION.as_posix(), signatures)
-        (beside / "README.md").write_text(readme, "utf-8")
-        beside.rename(output)
+        with written_whole(output) as beside:
+            translator = Translator.load(run_dir, decoding)
+            signatures = save(translator, beside)
+            inputs = {name: takes for name, (takes, _) in signatures.items()}
+            write_requests(beside, inputs, translator.source_tokenizer)
+            (beside / DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
+            readme = card(output.name, description, DESCRIPTION.as_posix(), signatures)
+            (beside / "README.md").write_text(readme, "utf-8")
     except tf.errors.OpError as error:
         raise InputError(f"cannot write {output}: {error.message}") from None
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     return output
 
 

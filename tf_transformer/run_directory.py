@@ -3,8 +3,6 @@
 import dataclasses
 import importlib.metadata
 import json
-import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +16,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.model import Transformer
 from tf_transformer.settings import override
 from tf_transformer.tokenizers import Tokenizer
+from tf_transformer.whole import written_whole
 
 FORMAT_VERSION = 1
 PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
@@ -64,16 +63,11 @@ class RunDirectory:
             facts: what else to remember, such as the data and the number of parameters; JSON.
         """
         path = Path(path)
-        beside = path.parent / f".{path.name}.{os.getpid()}"
-        shutil.rmtree(beside, ignore_errors=True)  # of a killed process of the same number, as in a container
-        beside.mkdir(parents=True)
-        try:
+        with written_whole(path) as beside:
+            beside.mkdir()
             for name, tokenizer in tokenizer_files(*tokenizers).items():
                 (beside / name).write_bytes(tokenizer.model)
             cls._write(beside, config, facts)
-            beside.rename(path)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
         return cls(path)
 
     @staticmethod
@@ -84,9 +78,8 @@ class RunDirectory:
             **facts,
             "config": config.as_dict(),
         }
-        beside = folder / f".config.json.{os.getpid()}"
-        beside.write_text(json.dumps(description, indent=1) + "\n", "utf-8")
-        beside.rename(folder / "config.json")
+        with written_whole(folder / "config.json") as beside:
+            beside.write_text(json.dumps(description, indent=1) + "\n", "utf-8")
 
     def replace_config(self, config: Config) -> "RunDirectory":
         """Write another config and return the directory with it."""

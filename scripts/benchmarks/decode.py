@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peer import WORKERS, Peer, Row, end, rates
+from benchmarks.train_step import SIZES
 
 FORCED = {"source": 20, "target": 30, "vocabulary": 8000}
 CASES = ((1, 1), (8, 1), (32, 1), (128, 1), (1, 4), (8, 4), (32, 4))
@@ -31,6 +32,9 @@ def forced(options: argparse.Namespace) -> Iterator[Row]:
         spec = FORCED | {"folder": folder, "threads": options.threads, "preset": "base"}
         parameters = make(spec, {name: search | way for name, way in EXPORTS.items()})
         peers = _peers(spec, list(EXPORTS), length, length)
+        if options.opennmt_tf:
+            work = spec | SIZES["base"] | {"beams": [1, 4]}
+            peers["OpenNMT-tf float32"] = Peer("decode_opennmt_tf.py", work, options.opennmt_tf / "bin" / "python")
         prefix = {"prefix fed anew": Peer("decode_prefix.py", spec)}
         for size, beam in CASES:
             batches = max(1, 8 // size)

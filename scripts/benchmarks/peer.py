@@ -58,11 +58,11 @@ def _figure(value: float) -> str:
 class Peer:
     """A process that works when it is told to; see `workers/protocol.py`."""
 
-    def __init__(self, script: str, spec: dict[str, Any]):
+    def __init__(self, script: str, spec: dict[str, Any], python: str | Path = sys.executable):
         threads = str(spec["threads"])
         limits = {"OMP_NUM_THREADS": threads, "TF_NUM_INTRAOP_THREADS": threads}
         self.process = subprocess.Popen(
-            [sys.executable, str(WORKERS / script), json.dumps(spec)],
+            [str(python), str(WORKERS / script), json.dumps(spec)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -25,6 +25,10 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
         for dtype in options.dtypes:
             spec = BATCH | SIZES[preset] | {"preset": preset, "dtype": dtype, "threads": options.threads}
             peers = {name: Peer(script, spec) for name, script in WORKERS.items() if name in options.peers}
+            if options.opennmt_tf:
+                # It has no bfloat16 on a CPU.
+                work = spec | {"dtype": "float32"}
+                peers["OpenNMT-tf float32"] = Peer("train_opennmt_tf.py", work, options.opennmt_tf / "bin" / "python")
             steps = STEPS[preset]
             tokens = steps * spec["batch"] * spec["target"]
             notes = {"parameters": {name: peer.facts["parameters"] for name, peer in peers.items()}}

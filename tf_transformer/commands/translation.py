@@ -16,6 +16,7 @@ from tf_transformer import config, settings
 from tf_transformer.commands.models import open_model
 from tf_transformer.commands.places import check_place
 from tf_transformer.errors import InputError
+from tf_transformer.whole import written_whole
 
 if TYPE_CHECKING:
     from tf_transformer.data import Pairs
@@ -91,13 +92,8 @@ def evaluate(options: argparse.Namespace) -> None:
     pairs, translations, seconds = _translate_split(options)
     scores = evaluation.score(translations, pairs.targets, options.tokenize)
     if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        beside = output.with_name(f".{output.name}.{os.getpid()}")
-        try:
+        with written_whole(output) as beside:
             beside.write_text("".join(f"{translation}\n" for translation in translations), "utf-8")
-            beside.rename(output)
-        finally:
-            beside.unlink(missing_ok=True)
     comparisons = []
     if options.compare:
         others = _others(options, pairs)

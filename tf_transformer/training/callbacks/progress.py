@@ -10,6 +10,7 @@ import keras
 
 from tf_transformer.data import Batches
 from tf_transformer.training.callbacks.order import updates
+from tf_transformer.whole import written_whole
 
 
 class Throughput(keras.callbacks.Callback):
@@ -64,12 +65,10 @@ class History(keras.callbacks.Callback):
         """Write the rows that stay beside the file, rename it, and start the clock."""
         kept = [row for row in read_history(self.path) if int(row["step"]) <= self.resumed_step]
         self.start = time.perf_counter() - (float(kept[-1]["seconds"]) if kept else 0.0)
-        beside = self.path.with_suffix(".part")
-        with beside.open("w", newline="") as file:
+        with written_whole(self.path) as beside, beside.open("w", newline="") as file:
             writer = csv.DictWriter(file, self.COLUMNS)
             writer.writeheader()
             writer.writerows(kept)
-        beside.rename(self.path)
         # A row at a time: a checkpoint never goes ahead of its rows.
         self.file = self.path.open("a", newline="", buffering=1)
 

@@ -1,0 +1,62 @@
+"""What a training step and a decoded token cost, against length, batch, vocabulary and layers."""
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from benchmarks.decode import FORCED, make
+from benchmarks.peer import Peer, Row, end
+
+STEP = {"batch": 8, "length": 32, "vocabulary": 8000, "num_layers": 4}
+STEPS = {
+    "length": (16, 64, 256, 1024),
+    "batch": (8, 32, 128),
+    "vocabulary": (8_000, 16_000, 32_000, 64_000),
+    "num_layers": (2, 4, 8, 16),
+}
+"""What of a step of `small` is varied, and how; the rest stays."""
+TARGETS = (16, 32, 64, 128, 256)
+DECODED = (1, 8)
+
+
+def measure(options: argparse.Namespace) -> Iterator[Row]:
+    """Yield a row for everything that is varied, with the exponent that its medians follow."""
+    for axis, values in STEPS.items():
+        tasks = {str(value): STEP | {axis: value} for value in values}
+        peer = Peer("scaling_train.py", {"threads": options.threads})
+        figures = _seconds(dict.fromkeys(tasks, peer), tasks, options.rounds)
+        end({"all": peer})
+        yield _row(f"scaling: training step of `small`, {axis}", "seconds", figures)
+    lengths = {str(length): {"min_length": length, "max_length": length} for length in TARGETS}
+    with tempfile.TemporaryDirectory() as folder:
+        spec = FORCED | {"folder": folder, "threads": options.threads, "preset": "base"}
+        make(spec, lengths)
+        peers = {name: Peer("decode_ours.py", spec | {"export": name, "beams": [1]}) for name in lengths}
+        for size in DECODED:
+            tasks = {name: {"batch": size, "batches": 1, "beam": 1} for name in lengths}
+            figures = _seconds(peers, tasks, options.rounds)
+            steps = {name: [second / int(name) for second in seconds] for name, seconds in figures.items()}
+            yield _row(f"scaling: greedy decoding of `base`, batch {size}, target length", "seconds a step", steps)
+        end(peers)
+
+
+def _seconds(peers: dict[str, Peer], tasks: dict[str, dict[str, Any]], rounds: int) -> dict[str, list[float]]:
+    """Return the seconds of each task in every round; they take turns, once to warm up."""
+    figures: dict[str, list[float]] = {name: [] for name in tasks}
+    for i in range(rounds + 1):
+        for name, task in tasks.items():
+            seconds = peers[name].work(task)["seconds"]
+            if i:
+                figures[name].append(seconds)
+    return figures
+
+
+def _row(work: str, unit: str, figures: dict[str, list[float]]) -> Row:
+    row = Row(work, unit, figures, {})
+    sizes, medians = zip(*((int(name), row.median(name)) for name in figures), strict=True)
+    logs = np.log(sizes), np.log(medians)
+    overall = np.polyfit(*logs, 1)[0]
+    last = np.diff(logs[1])[-1] / np.diff(logs[0])[-1]
+    return row._replace(notes={"exponent": f"{overall:.2f} overall, {last:.2f} between the last two"})

@@ -1,0 +1,24 @@
+# What all recipes do: train, average, evaluate, export, by the commands that you would type. A recipe reads it in, having
+# set config, name, data, source, target, last (checkpoints to average) and splits (to evaluate). What was stopped goes on.
+# RUN_DIR names another run directory than runs/NAME.
+if [ -d .venv/bin ]; then PATH="$PWD/.venv/bin:$PATH"; fi
+run_dir=${RUN_DIR:-runs/$name}
+# Tokenised text is scored as it is, other text by sacreBLEU's default.
+case $data in */tok) tokenize=none ;; *) tokenize=13a ;; esac
+
+run() {
+    echo
+    echo "\$ $*"
+    "$@"
+}
+
+run tf-transformer train --config "$(dirname "$0")/$config" --data "$data" --source "$source" --target "$target" \
+    --run-dir "$run_dir" "$@"
+rm -rf "$run_dir/averaged" # of an earlier time
+run tf-transformer average --run-dir "$run_dir" --last "$last" --output "$run_dir/averaged"
+for split in $splits; do
+    run tf-transformer evaluate --model "$run_dir/averaged" --data "$data" --split "$split" --tokenize "$tokenize" \
+        --output "$run_dir/$split.$target" --json
+done
+rm -rf "saved_models/$name/1"
+run tf-transformer export --run-dir "$run_dir/averaged" --output "saved_models/$name/1"
