@@ -13,7 +13,7 @@ import json
 import os
 from pathlib import Path
 
-from benchmarks import decode, epoch, limit, scaling, serving, start_up, train_step
+from benchmarks import decode, epoch, limit, scaling, serving, start_up, strategy, train_step
 
 WORK = {
     "limit": limit.measure,
@@ -23,6 +23,7 @@ WORK = {
     "decode-real": decode.real,
     "start-up": start_up.measure,
     "scaling": scaling.measure,
+    "strategy": strategy.measure,
     "serving": serving.measure,
 }
 

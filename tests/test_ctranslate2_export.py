@@ -130,6 +130,8 @@ def test_what_it_cannot_write_is_refused(copy_run, tokenizers, tmp_path, capsys)
     command = ["export", "--run-dir", str(copy_run), "--output", str(tmp_path / "1"), "--format", "ctranslate2"]
     assert main([*command, "--beam-size", "2"]) == 2
     assert "is told how to search when it is called" in capsys.readouterr().err
+    assert main([*command, "--dtype", "bfloat16"]) == 2
+    assert "chooses its type when it loads a model" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -104,6 +104,21 @@ def test_an_export_by_xla_gives_the_same(copy_run, copy_export, tmp_path):
     assert compiled.translate_strings(SENTENCES) == ExportedTranslator(copy_export).translate_strings(SENTENCES)
 
 
+def test_bfloat16_is_half_as_large_and_nearly_the_same(copy_run, copy_export, tmp_path):
+    halved = export(copy_run, tmp_path / "1", dtype="bfloat16")
+    sizes = [(path / "variables" / "variables.data-00000-of-00001").stat().st_size for path in (copy_export, halved)]
+    assert sizes[0] / 2 <= sizes[1] < 0.6 * sizes[0]
+    text = tf.constant(SENTENCES[:7])
+    plain, rounded = (tf.saved_model.load(str(path)).signatures for path in (copy_export, halved))
+    for name in ("serving_default", "translate_with_attention"):
+        expected, found = plain[name](text=text), rounded[name](text=text)
+        assert {key: value.dtype for key, value in found.items()} == {k: v.dtype for k, v in expected.items()}
+        assert found["translation"].numpy().tolist() == expected["translation"].numpy().tolist()
+    scores = [signatures["serving_default"](text=text)["score"].numpy() for signatures in (plain, rounded)]
+    np.testing.assert_allclose(*scores, atol=0.1)
+    assert (scores[0] != scores[1]).any()
+
+
 def test_n_best(copy_run, copy_export):
     exported = ExportedTranslator(copy_export)
     assert exported.description["config"]["decoding"]["beam_size"] == 4

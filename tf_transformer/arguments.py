@@ -139,6 +139,13 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
         default="saved_model",
         help="what it is written for: TensorFlow, or CTranslate2 (needs the extra ctranslate2) (default: saved_model)",
     )
+    export.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="of the weights and of what is computed with them; bfloat16 is half as large, translates not quite the "
+        "same, and is faster on CPUs that have it (default: float32)",
+    )
     for sub in (translate, evaluate, export):
         _add_decoding(sub)
 

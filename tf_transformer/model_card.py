@@ -12,7 +12,7 @@ needed. Written by tf_transformer {version} with TensorFlow {tensorflow}.
 |---|---|
 | Languages | {source} to {target} |
 | Trained on | {corpus}, {pairs:,} pairs |
-| Parameters | {parameters:,}: {num_layers} layers of width {d_model}, {num_heads} heads |
+| Parameters | {parameters:,}: {num_layers} layers of width {d_model}, {num_heads} heads, in {dtype} |
 | Updates | {step:,} |
 {metrics}| Search | {search} |
 
@@ -69,6 +69,7 @@ def card(
         step=checkpoint["step"],
         metrics="".join(f"| Validation, {key[4:]} | {value:.4g} |\n" for key, value in metrics.items()),
         search=search,
+        dtype=description["dtype"],
         signatures="\n".join(rows),
         description=file,
         **{key: config["model"][key] for key in ("num_layers", "d_model", "num_heads")},

@@ -116,9 +116,9 @@ class RunDirectory:
             return Tokenizer.load(self.path / "source.model"), Tokenizer.load(self.path / "target.model")
         raise InputError(f"{self.path} has lost its tokenizer: neither tokenizer.model nor source.model is there")
 
-    def model(self) -> Transformer:
-        """Return the model with the weights of the best checkpoint."""
-        model = build_model(self.config)
+    def model(self, dtype: str = "float32") -> Transformer:
+        """Return the model with the weights of the best checkpoint; `dtype` is a Keras dtype policy."""
+        model = build_model(self.config, dtype)
         self.restore(model)
         return model
 
@@ -142,14 +142,18 @@ class Loaded(NamedTuple):
     config: Config
 
 
-def load(run_dir: str | Path) -> Loaded:
+def load(run_dir: str | Path, dtype: str = "float32") -> Loaded:
     """Return the model of a run, with the weights of its best checkpoint, its tokenizers and its config.
+
+    Args:
+        run_dir: of the run.
+        dtype: a Keras dtype policy: what the model computes in, whatever it was trained in.
 
     Raises:
         InputError: not a run directory, or one without a checkpoint.
     """
     run = RunDirectory(run_dir)
-    return Loaded(run.model(), *run.tokenizers(), run.config)
+    return Loaded(run.model(dtype), *run.tokenizers(), run.config)
 
 
 def weights(model: keras.Model) -> dict[str, Any]:

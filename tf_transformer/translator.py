@@ -79,17 +79,18 @@ class Translator(tf.Module):
         self._n_best: dict[int, Any] = {}
 
     @classmethod
-    def load(cls, run_dir: str | Path, decoding: DecodingConfig | None = None) -> "Translator":
+    def load(cls, run_dir: str | Path, decoding: DecodingConfig | None = None, dtype: str = "float32") -> "Translator":
         """Return the translator of a run directory, with the weights of its best checkpoint.
 
         Args:
             run_dir: of the run.
             decoding: as of the class; that of the run by default.
+            dtype: what weights are held and computed with in: a Keras dtype policy.
 
         Raises:
             InputError: not a run directory, or one without a checkpoint.
         """
-        loaded = load(run_dir)
+        loaded = load(run_dir, dtype)
         tokenizers = loaded.source_tokenizer, loaded.target_tokenizer
         return cls(loaded.model, *tokenizers, decoding or loaded.config.decoding)
 

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 
 from benchmarks.peer import Peer, Row, end, rates
 
+from tf_transformer import PRESETS
+
 SIZES = {
-    "small": {"num_layers": 4, "d_model": 128, "num_heads": 8, "dff": 512},
-    "base": {"num_layers": 6, "d_model": 512, "num_heads": 8, "dff": 2048},
+    preset: {size: getattr(PRESETS[preset].model, size) for size in ("num_layers", "d_model", "num_heads", "dff")}
+    for preset in ("small", "base")
 }
 BATCH = {"batch": 64, "source": 32, "target": 32, "vocabulary": 8000}
 STEPS = {"small": 10, "base": 2}

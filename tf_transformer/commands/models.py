@@ -30,12 +30,16 @@ def export(options: argparse.Namespace) -> None:
                 "CTranslate2 is told how to search when it is called, not when the model is written. "
                 f"Received: {', '.join(sorted(given))}"
             )
+        if options.dtype != "float32":
+            raise InputError(
+                f"CTranslate2 chooses its type when it loads a model (compute_type). Received: --dtype {options.dtype}"
+            )
         print(f"exported: {export_ctranslate2(options.run_dir, options.output)}")
         return
     from tf_transformer import export as saved_model
 
     decoding = _decoding(options, options.run_dir) if _given(options) else None
-    print(f"exported: {saved_model.export(options.run_dir, options.output, decoding)}")
+    print(f"exported: {saved_model.export(options.run_dir, options.output, decoding, options.dtype)}")
 
 
 def info(options: argparse.Namespace) -> None:

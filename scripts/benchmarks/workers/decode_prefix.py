@@ -3,20 +3,14 @@
 import json
 from pathlib import Path
 
-import keras
 import tensorflow as tf
 from protocol import serve, spec
+from random_model import random_model
 
-from tf_transformer import PRESETS, Transformer
 from tf_transformer.tokenizers import END, START
 
 given = spec()
-keras.utils.set_random_seed(0)
-config = PRESETS[given["preset"]].model
-sizes = {name: getattr(config, name) for name in ("num_layers", "d_model", "num_heads", "dff", "share_embeddings")}
-vocabulary = given["vocabulary"]
-model = Transformer(**sizes, input_vocab_size=vocabulary, target_vocab_size=vocabulary)
-model.build(((None, None), (None, None)))
+model = random_model(given["preset"], given["vocabulary"])
 pieces = json.loads((Path(given["folder"]) / "texts.json").read_text())["pieces"]
 sources = [tf.constant([[*(4 + i for i in range(len(row))), END]], tf.int32) for row in pieces]
 

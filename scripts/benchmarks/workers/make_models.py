@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-import keras
 import numpy as np
 from protocol import spec
+from random_model import random_model
 
-from tf_transformer import PRESETS, Transformer, Translator, ctranslate2_export, export
+from tf_transformer import Transformer, Translator, ctranslate2_export, export
 from tf_transformer.config import DecodingConfig, TokenizerConfig
 from tf_transformer.run_directory import load
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
@@ -34,12 +34,7 @@ def random() -> tuple[Transformer, Tokenizer, list[str]]:
     texts = [" ".join(rng.choice(words, given["source"] - 1)) for _ in range(256)]
     if set(tokenizer.count(texts)) != {given["source"] - 1}:
         raise RuntimeError("a word must be a piece")
-    keras.utils.set_random_seed(0)
-    config = PRESETS[given["preset"]].model
-    sizes = {name: getattr(config, name) for name in ("num_layers", "d_model", "num_heads", "dff", "share_embeddings")}
-    model = Transformer(**sizes, input_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size)
-    model.build(((None, None), (None, None)))
-    return model, tokenizer, texts
+    return random_model(given["preset"], tokenizer.vocab_size), tokenizer, texts
 
 
 model, tokenizer, texts = trained() if "run_dir" in given else random()

@@ -1,6 +1,7 @@
 """A training step of ours, through `model.fit`, as `tf-transformer train` runs it."""
 
 import numpy as np
+import tensorflow as tf
 from protocol import spec
 from repeated import random_ids, repeated, serve_fit
 
@@ -14,7 +15,12 @@ sizes = {"input_vocab_size": given["vocabulary"], "target_vocab_size": given["vo
 config = override(PRESETS[given["preset"]], {"model": sizes, "training": {"mixed_precision": given["dtype"]}})
 x, y = random_ids(given)
 weights = np.full(given["batch"], 1 / (given["batch"] * given["target"]), np.float32)
-with make_strategy().scope():
+if given.get("deterministic"):
+    tf.config.experimental.enable_op_determinism()
+    tf.random.set_seed(0)
+name = given.get("strategy", "auto")
+strategy = make_strategy(name) if name else tf.distribute.get_strategy()
+with strategy.scope():
     trainer = make_trainer(config)
-data = distribute(repeated(((x, y[:, :-1]), y[:, 1:], weights)), trainer.distribute_strategy)
+data = distribute(repeated(((x, y[:, :-1]), y[:, 1:], weights)), strategy)
 serve_fit(trainer, data, trainer.trained.count_params())
