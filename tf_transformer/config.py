@@ -119,7 +119,7 @@ class DataConfig:
     )
     drop_duplicates: bool = _setting(False, "train on the first of equal pairs only")
     batch_tokens: int = _setting(4_096, "most source tokens and most target tokens a batch, padding included")
-    bpe_dropout: float = _setting(0.0, "share of the BPE's merges left out by chance in training; batches get longer")
+    bpe_dropout: float = _setting(0.0, "share of the BPE's merges left out by chance; sentences get longer")
 
     def __post_init__(self) -> None:
         least = {"max_length": 2, "batch_tokens": 2, "held_out_seed": 0, "max_length_ratio": 1}

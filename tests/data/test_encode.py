@@ -2,13 +2,13 @@
 
 import sys
 
+import numpy as np
 import pytest
-import tensorflow as tf
 
 from tf_transformer.config import DataConfig, TokenizerConfig
 from tf_transformer.data import Batches, Pairs, TokenPairs, cut_by_chance, encode, read
 from tf_transformer.errors import InputError
-from tf_transformer.tokenizers import END, Tokenizer, train_tokenizer
+from tf_transformer.tokenizers import END, PAD, Tokenizer, train_tokenizer
 
 SOURCES = ["a cat", "the dog sleeps", "", "b", "   ", "the cat and the dog and the cat", "a", "the cat sleeps"]
 TARGETS = ["eine Katze", "der Hund schläft", "c", " \t\u3000", "", "die Katze", "die Katze und der Hund", "schläft"]
@@ -79,8 +79,7 @@ def test_odd_characters_make_no_new_sentence(tokenizer: Tokenizer) -> None:
 
 @pytest.fixture(scope="module")
 def toy() -> Pairs:
-    pairs = read(DataConfig(corpus="toy"), "val")
-    return Pairs(["", *pairs.sources], ["", *pairs.targets])
+    return read(DataConfig(corpus="toy"), "val")
 
 
 @pytest.fixture(scope="module")
@@ -94,41 +93,62 @@ def drawing(pairs: Pairs, tokenizer: Tokenizer, dropout: float, max_length: int 
 
 
 def test_dropout_cuts_the_same_text_otherwise_each_time(toy: Pairs, toy_tokenizer: Tokenizer) -> None:
-    encoded, draw = drawing(toy, toy_tokenizer, 0.3)
-    numbers = tf.constant([5, 3, 3, 11], tf.int64)
-    plain = [[side[i].numpy().tolist() for i in numbers] for side in (encoded.sources, encoded.targets)]
-    drawn = [[rows.to_list() for rows in draw(numbers)] for _ in range(20)]
+    few = Pairs(toy.sources[:11], toy.targets[:11])
+    encoded, draw = drawing(few, toy_tokenizer, 0.3)
+    drawn = [draw() for _ in range(20)]
     for i in range(2):
-        said = toy_tokenizer.detokenize(tf.ragged.constant(plain[i])).numpy().tolist()
-        for sides in drawn:
-            assert toy_tokenizer.detokenize(tf.ragged.constant(sides[i])).numpy().tolist() == said
-            assert {row[-1] for row in sides[i]} == {END}
-        assert len({str(sides[i]) for sides in drawn}) > 10
-        assert sum(len(row) for sides in drawn for row in sides[i]) > 20 * sum(map(len, plain[i]))
+        for pairs in drawn:
+            assert toy_tokenizer.detokenize(pairs[i]).numpy().tolist() == [text.encode() for text in few[i]]
+            assert {row[-1] for row in pairs[i].to_list()} == {END}
+        assert len({str(pairs[i].to_list()) for pairs in drawn}) > 10
+        assert sum(int(pairs[i].flat_values.shape[0]) for pairs in drawn) > 20 * int(encoded[i].flat_values.shape[0])
 
 
 def test_without_most_merges_what_is_left_are_characters(toy: Pairs, toy_tokenizer: Tokenizer) -> None:
-    _, draw = drawing(toy, toy_tokenizer, 0.999)
-    pieces = toy_tokenizer.pieces_of(draw(tf.constant([0, 1], tf.int64)).sources.flat_values).numpy()
+    _, draw = drawing(Pairs(toy.sources[:2], toy.targets[:2]), toy_tokenizer, 0.999)
+    pieces = toy_tokenizer.pieces_of(draw().sources.flat_values).numpy()
     assert sum(len(piece.decode()) == 1 for piece in pieces) > 0.9 * len(pieces)
 
 
 def test_a_side_that_dropout_makes_too_long_is_cut_without(toy: Pairs, toy_tokenizer: Tokenizer) -> None:
     longest = int(encode(toy, toy_tokenizer, toy_tokenizer, 128).targets.row_lengths().numpy().max())
     encoded, draw = drawing(toy, toy_tokenizer, 0.5, max_length=longest)
-    rows = tf.range(len(encoded), dtype=tf.int64)
-    drawn = draw(rows).targets
+    drawn = draw().targets
     assert int(drawn.row_lengths().numpy().max()) <= longest
     assert sum(a != b for a, b in zip(drawn.to_list(), encoded.targets.to_list(), strict=True)) > 10
     assert any(a == b for a, b in zip(drawn.to_list(), encoded.targets.to_list(), strict=True))
 
 
-def test_batches_of_drawn_pairs_have_the_same_pairs_in_the_same_order(toy: Pairs, toy_tokenizer: Tokenizer) -> None:
-    encoded, draw = drawing(toy, toy_tokenizer, 0.2)
-    plain, drawn = Batches(encoded, 512, seed=3), Batches(encoded, 512, seed=3, draw=draw)
-    for (_, labels, _), (_, other, weight) in zip(plain.dataset(), drawn.dataset(), strict=True):
-        assert toy_tokenizer.detokenize(labels).numpy().tolist() == toy_tokenizer.detokenize(other).numpy().tolist()
-        assert tf.reduce_sum(weight * tf.math.count_nonzero(other, 1, dtype=tf.float32)).numpy() == pytest.approx(1)
+def test_what_was_left_out_is_not_drawn(toy_tokenizer: Tokenizer) -> None:
+    encoded, draw = drawing(Pairs(SOURCES, TARGETS), toy_tokenizer, 0.3)
+    assert encoded.dropped_empty == 3
+    assert texts(toy_tokenizer, draw()) == texts(toy_tokenizer, encoded)
+
+
+def test_every_epoch_is_drawn_anew_and_has_every_pair(toy: Pairs, toy_tokenizer: Tokenizer) -> None:
+    encoded, draw = drawing(Pairs(toy.sources[:101], toy.targets[:101]), toy_tokenizer, 0.3)
+    batches = Batches(encoded, 256, seed=3, draw=draw)
+    epochs = []
+    for epoch in range(2):
+        batches.start_epoch(epoch)
+        said, rows, tokens = [], [], 0
+        for (source, _), labels, weight in batches.dataset():
+            assert max(source.shape[1], labels.shape[1]) * len(weight) <= 256
+            assert (weight.numpy() * np.count_nonzero(labels, axis=1)).sum() == pytest.approx(1)
+            said += toy_tokenizer.detokenize(labels).numpy().tolist()
+            rows += [tuple(row[row != PAD]) for row in labels.numpy()]
+            tokens += np.count_nonzero(labels)
+        assert sorted(said) == sorted(text.encode() for text in toy.targets[:101])
+        assert tokens == sum(map(batches.target_tokens, range(batches.whole)))
+        epochs.append(set(rows))
+    assert len(epochs[0] & epochs[1]) < 50
+
+
+def test_an_epoch_that_is_drawn_anew_may_be_entered_near_its_end(toy: Pairs, toy_tokenizer: Tokenizer) -> None:
+    encoded, draw = drawing(Pairs(toy.sources[:101], toy.targets[:101]), toy_tokenizer, 0.3)
+    batches = Batches(encoded, 256, seed=3, draw=draw)
+    batches.start_epoch(0, skip=10**6)
+    assert len(list(batches.dataset())) == 1
 
 
 def test_words_cannot_be_cut_by_chance(toy: Pairs) -> None:

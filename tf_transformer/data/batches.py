@@ -1,11 +1,12 @@
 """Token pairs to batches of a bounded number of tokens, in an order that is a function of (seed, epoch)."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.data.encode import Sides, TokenPairs
+from tf_transformer.data.encode import TokenPairs
 from tf_transformer.tokenizers import PAD, START
 
 NO_PAIR = -1
@@ -67,8 +68,7 @@ class Batches:
         seed: of the order; none keeps the order of lengths (for validation).
         repeats: times an epoch that each pair is seen, [N]; 1 by default. A pair of 2.5 is seen twice in one epoch,
             three times in the next; of pairs of 0.5 one half is seen in one epoch, the other half in the next.
-        draw: gives the pairs of numbers [B] as `cut_by_chance` does, instead of `pairs`, which then say only how pairs
-            are batched: what is drawn may exceed `batch_tokens`.
+        draw: gives the pairs anew for each epoch, as `cut_by_chance` does; `pairs` by default.
     """
 
     def __init__(
@@ -79,20 +79,23 @@ class Batches:
         multiple_of: int = 1,
         seed: int | None = None,
         repeats: np.ndarray | None = None,
-        draw: Callable[[tf.Tensor], Sides] | None = None,
+        draw: Callable[[], TokenPairs] | None = None,
     ):
-        self.pairs = pairs
-        self.draw = draw or self._pairs
+        self.draw = draw or (lambda: pairs)
         self.batch_tokens = batch_tokens
         self.multiple_of = multiple_of
         self.seed = seed
-        self.source_lengths = pairs.sources.row_lengths().numpy()
-        self.target_lengths = pairs.targets.row_lengths().numpy()
         self.repeats = repeats
         self.start_epoch(0)
 
     def start_epoch(self, epoch: int, skip: int = 0) -> None:
-        """Turn to `epoch`, without its first `skip` batches."""
+        """Turn to `epoch`, without its first `skip` batches.
+
+        Where pairs are drawn, an epoch that is entered anew is not the same one: it may repeat or miss some pairs.
+        """
+        self.pairs = self.draw()
+        self.source_lengths = self.pairs.sources.row_lengths().numpy()
+        self.target_lengths = self.pairs.targets.row_lengths().numpy()
         rng = None if self.seed is None else np.random.default_rng((self.seed, epoch))
         pairs = self._pairs_of(epoch)
         batches = plan(
@@ -102,6 +105,7 @@ class Batches:
             multiple_of=self.multiple_of,
             rng=rng,
         )
+        skip = min(skip, max(0, len(batches) - 1))  # what is drawn anew may be fewer batches
         self.epoch, self.skip, self.whole = epoch, skip, len(batches)
         self.consumed = skip
         self.rows = [np.where(rows == NO_PAIR, NO_PAIR, pairs[rows]) for rows in batches[skip:]]
@@ -114,9 +118,6 @@ class Batches:
         phases = np.random.default_rng(self.seed).permutation(len(self.repeats)) / len(self.repeats)
         before, after = (np.floor(e * self.repeats + phases) for e in (epoch, epoch + 1))
         return np.repeat(np.arange(len(self.repeats)), (after - before).astype(int))
-
-    def _pairs(self, numbers: tf.Tensor) -> Sides:
-        return Sides(tf.gather(self.pairs.sources, numbers), tf.gather(self.pairs.targets, numbers))
 
     def target_tokens(self, batch: int) -> int:
         """Return the target tokens, padding not counted, of a batch of the current epoch (after those skipped)."""
@@ -142,23 +143,35 @@ class Batches:
         it, is the mean over the tokens of the batch. Rows of padding weigh nothing.
         """
 
-        def indices() -> Iterator[np.ndarray]:
-            yield from self.rows
+        def batches() -> Iterator[tuple[Any, ...]]:
+            source_ids, target_ids = _Padded(self.pairs.sources), _Padded(self.pairs.targets)
+            for rows in self.rows:
+                labels = target_ids(rows)
+                target = np.pad(labels[:, :-1], ((0, 0), (1, 0)), constant_values=START)
+                weight = (rows != NO_PAIR) / np.count_nonzero(labels)
+                yield (source_ids(rows), target), labels, weight.astype(np.float32)
 
-        def gather(rows: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor, tf.Tensor]:
-            real = rows != NO_PAIR
-            pairs = self.draw(tf.where(real, rows, rows[0]))  # the first row is real
-            source = tf.where(real[:, None], pairs.sources.to_tensor(PAD), PAD)
-            labels = tf.where(real[:, None], pairs.targets.to_tensor(PAD), PAD)
-            start = tf.fill([tf.shape(labels)[0], 1], START)
-            target = tf.concat([start, labels[:, :-1]], axis=1)
-            tokens = tf.math.count_nonzero(labels, dtype=tf.float32)
-            return (source, target), labels, tf.cast(real, tf.float32) / tokens
-
-        ids = tf.data.Dataset.from_generator(indices, output_signature=tf.TensorSpec([None], tf.int64))
+        ids, weight = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.float32)
+        dataset = tf.data.Dataset.from_generator(batches, output_signature=((ids, ids), ids, weight))
         # Several machines: each forms all batches and takes its rows.
         options = tf.data.Options()
         options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
         # There is nothing to tune, and an iterator may wait for the thread that does it, up to a minute.
         options.autotune.enabled = False
-        return ids.map(gather, num_parallel_calls=2).prefetch(4).with_options(options)
+        return dataset.prefetch(4).with_options(options)
+
+
+class _Padded:
+    """Rows of token sequences [N, any] as an array."""
+
+    def __init__(self, ids: tf.RaggedTensor):
+        self.values = ids.flat_values.numpy()
+        self.starts = ids.row_starts().numpy()
+        self.lengths = ids.row_lengths().numpy()
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """Return the sequences [B, T] of rows [B], T the longest of them; `NO_PAIR` is a row of padding."""
+        lengths = np.where(rows == NO_PAIR, 0, self.lengths[rows])
+        columns = np.arange(lengths.max())
+        places = np.minimum(self.starts[rows, None] + columns, len(self.values) - 1)
+        return np.where(columns < lengths[:, None], self.values[places], PAD)

@@ -1,5 +1,6 @@
 """Pairs of sentences to pairs of token sequences, held in memory: 8 bytes a pair of tokens."""
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,15 +12,6 @@ from tf_transformer.tokenizers import END, Tokenizer
 
 CHUNK = 4096
 """Sentences tokenised at once."""
-
-
-class Sides(NamedTuple):
-    """Some pairs, each side ending with the end token."""
-
-    sources: tf.RaggedTensor
-    """[B, any], int32"""
-    targets: tf.RaggedTensor
-    """[B, any], int32"""
 
 
 class TokenPairs(NamedTuple):
@@ -55,8 +47,8 @@ def encode(
     end token included), and one whose longer side is more than `max_length_ratio` times as long as its shorter one
     (without the end tokens). Nothing is cut.
     """
-    sources = _tokenize(pairs.sources, source_tokenizer)
-    targets = _tokenize(pairs.targets, target_tokenizer)
+    sources = _tokenize(pairs.sources, source_tokenizer.tokenize)
+    targets = _tokenize(pairs.targets, target_tokenizer.tokenize)
     lengths = np.stack([sources.row_lengths().numpy(), targets.row_lengths().numpy()])
     full = (lengths > 1).all(axis=0)
     short = (lengths <= max_length).all(axis=0)
@@ -81,48 +73,43 @@ def cut_by_chance(
     *,
     dropout: float,
     max_length: int,
-) -> Callable[[tf.Tensor], Sides]:
+) -> Callable[[], TokenPairs]:
     """Return what tokenises pairs anew each time that it is called, by BPE-dropout (Provilkov et al. 2020).
 
     Args:
         pairs: the text.
-        encoded: the same, as `encode` returned it.
+        encoded: the same, as `encode` returned it; what it left out is left out.
         source_tokenizer: a BPE.
         target_tokenizer: a BPE.
         dropout: the probability that a merge is left out, above 0 and below 1.
         max_length: tokens, the end token among them; a side that would be longer is cut without dropout.
 
-    Returns:
-        A function of numbers of pairs in `encoded`, [B]; TensorFlow can trace it.
-
     Raises:
         InputError: a tokenizer that has one way to cut.
     """
-    sources, targets = (tf.boolean_mask(tf.constant(side), encoded.keep) for side in pairs)
+    sources, targets = (list(itertools.compress(side, encoded.keep)) for side in pairs)
+    for tokenizer in (source_tokenizer, target_tokenizer):
+        tokenizer.tokenize_by_chance(["a"], dropout)  # refused before anything is trained
 
-    def side(numbers: tf.Tensor, texts: tf.Tensor, plain: tf.RaggedTensor, tokenizer: Tokenizer) -> tf.RaggedTensor:
-        cut = _with_end(tokenizer.tokenize_by_chance(tf.gather(texts, numbers), dropout))
+    def side(sentences: list[str], plain: tf.RaggedTensor, tokenizer: Tokenizer) -> tf.RaggedTensor:
+        cut = _tokenize(sentences, lambda text: tokenizer.tokenize_by_chance(text, dropout))
         rows = tf.range(cut.nrows())
         fitting = tf.where(cut.row_lengths() <= max_length, rows, rows + cut.nrows())
-        return tf.gather(tf.concat([cut, tf.gather(plain, numbers)], axis=0), fitting)
+        return tf.gather(tf.concat([cut, plain], axis=0), fitting)
 
-    def draw(numbers: tf.Tensor) -> Sides:
-        return Sides(
-            side(numbers, sources, encoded.sources, source_tokenizer),
-            side(numbers, targets, encoded.targets, target_tokenizer),
+    def draw() -> TokenPairs:
+        return TokenPairs(
+            side(sources, encoded.sources, source_tokenizer),
+            side(targets, encoded.targets, target_tokenizer),
+            *encoded[2:],
         )
 
-    draw(tf.constant([0], tf.int64))  # refuses a tokenizer before anything is trained
     return draw
 
 
-def _tokenize(sentences: list[str], tokenizer: Tokenizer) -> tf.RaggedTensor:
+def _tokenize(sentences: list[str], tokenize: Callable[[tf.Tensor], tf.RaggedTensor]) -> tf.RaggedTensor:
+    """Return the ids of sentences, each with the end token."""
     text = tf.data.Dataset.from_tensor_slices(tf.constant(sentences, tf.string)).batch(CHUNK)
-    chunks = list(text.map(tokenizer.tokenize, num_parallel_calls=tf.data.AUTOTUNE))
-    return _with_end(
-        tf.concat(chunks, axis=0) if chunks else tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), [])
-    )
-
-
-def _with_end(ids: tf.RaggedTensor) -> tf.RaggedTensor:
+    chunks = list(text.map(tokenize, num_parallel_calls=tf.data.AUTOTUNE))
+    ids = tf.concat(chunks, axis=0) if chunks else tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), [])
     return tf.concat([ids, tf.fill([ids.nrows(), 1], END)], axis=1)
