@@ -1,11 +1,13 @@
 """The REST API: TensorFlow Serving's forms, and what is refused."""
 
+import asyncio
 import base64
 import json
 import math
 import threading
 import time
 
+import httpx
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -173,6 +175,23 @@ def test_a_large_body_is_refused(client, chunked):
     body = json.dumps({"instances": [TEXT], "padding": "x" * 2000}).encode()
     response = client.post("/v1/models/copy:predict", content=iter([body[:99], body[99:]]) if chunked else body)
     assert (response.status_code, response.json()) == (413, {"error": "the body may have 2000 bytes"})
+
+
+def test_a_slow_body_is_refused(model, monkeypatch):
+    monkeypatch.setattr(model, "limits", Limits(timeout=0.05))
+
+    async def slow():
+        yield b'{"instances": '
+        await asyncio.sleep(20)
+        yield b'["a"]}'
+
+    async def post():
+        transport = httpx.ASGITransport(make_app(model))
+        async with httpx.AsyncClient(transport=transport, base_url="http://server") as client:
+            return await client.post("/v1/models/copy:predict", content=slow())
+
+    response = asyncio.run(post())
+    assert (response.status_code, response.json()) == (408, {"error": "the body took more than 0.05 s"})
 
 
 def test_half_a_surrogate_is_read_as_bad_utf8(client, copy_export):

@@ -36,7 +36,14 @@ def small():
                 "model": {"num_layers": 1, "d_model": 16, "num_heads": 2, "dff": 16, "dropout_rate": 0.2},
                 "tokenizer": {"vocab_size": 300},
                 "data": {"corpus": str(corpus), "source": "xx", "target": "yy", "batch_tokens": 64, "max_length": 16},
-                "training": {"max_steps": 6, "warmup_steps": 10, "ema_decay": 0.0, "samples": 0} | training,
+                "training": {
+                    "max_steps": 6,
+                    "warmup_steps": 10,
+                    "learning_rate_factor": 0.7,
+                    "ema_decay": 0.0,
+                    "samples": 0,
+                }
+                | training,
             },
         )
 
