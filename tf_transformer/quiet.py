@@ -5,15 +5,19 @@ import sys
 import tempfile
 
 
-def import_tensorflow() -> None:
+def import_tensorflow(to_train: bool = False) -> None:
     """Import TensorFlow for a command, keeping standard error for what the user must read.
 
     Its C++ part writes to standard error before it looks at any setting: that it found no CUDA, and so on. What it
     wrote is shown if the import fails.
+
+    Args:
+        to_train: for training, where oneDNN's kernels are the faster ones; in decoding they are not.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    # TensorFlow uses oneDNN unasked only where the CPU has AVX-512; its kernels are the faster ones with AVX2 too.
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+    if to_train:
+        # TensorFlow uses them unasked only where the CPU has AVX-512.
+        os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as said:

@@ -34,7 +34,9 @@ def forced(options: argparse.Namespace) -> Iterator[Row]:
         peers = _peers(spec, list(EXPORTS), length, length)
         if options.opennmt_tf:
             work = spec | SIZES["base"] | {"beams": [1, 4]}
-            peers["OpenNMT-tf float32"] = Peer("decode_opennmt_tf.py", work, options.opennmt_tf / "bin" / "python")
+            peers["OpenNMT-tf float32"] = Peer(
+                "decode_opennmt_tf.py", work, python=options.opennmt_tf / "bin" / "python"
+            )
         prefix = {"prefix fed anew": Peer("decode_prefix.py", spec)}
         for size, beam in CASES:
             batches = max(1, 8 // size)

@@ -14,7 +14,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
         print("epoch: skipped; it needs --data")
         return
     spec = {"data": str(options.data), "source": options.source, "target": options.target, "threads": options.threads}
-    peers = {name: Peer("epoch.py", spec | {"way": name}) for name in WAYS}
+    peers = {name: Peer("epoch.py", spec | {"way": name}, onednn=True) for name in WAYS}
     figures: dict[str, list[float]] = {name: [] for name in WAYS}
     for peer in peers.values():
         peer.work({"kind": "warm-up"})

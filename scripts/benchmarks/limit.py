@@ -8,7 +8,7 @@ from benchmarks.peer import Peer, Row, end, take_turns
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """Yield a row for each limit."""
-    peers = {"machine": Peer("limit.py", {"threads": options.threads})}
+    peers = {"machine": Peer("limit.py", {"threads": options.threads}, onednn=True)}
     turns = take_turns(peers, options.rounds)["machine"]
     end(peers)
     for name in turns[0]:

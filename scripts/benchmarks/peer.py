@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 WORKERS = Path(__file__).parent / "workers"
-ENVIRONMENT = os.environ | {"TF_ENABLE_ONEDNN_OPTS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+ENVIRONMENT = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 class Row(NamedTuple):
@@ -56,17 +56,26 @@ def _figure(value: float) -> str:
 
 
 class Peer:
-    """A process that works when it is told to; see `workers/protocol.py`."""
+    """A process that works when it is told to; see `workers/protocol.py`.
 
-    def __init__(self, script: str, spec: dict[str, Any], python: str | Path = sys.executable):
+    Args:
+        script: of the worker.
+        spec: what it is to measure; `threads` among it.
+        python: what runs it.
+        onednn: whether TensorFlow uses oneDNN where the CPU has no AVX-512 too: faster in training, not in decoding.
+    """
+
+    def __init__(self, script: str, spec: dict[str, Any], *, python: str | Path = sys.executable, onednn: bool = False):
         threads = str(spec["threads"])
-        limits = {"OMP_NUM_THREADS": threads, "TF_NUM_INTRAOP_THREADS": threads}
+        settings = {"OMP_NUM_THREADS": threads, "TF_NUM_INTRAOP_THREADS": threads}
+        if onednn:
+            settings["TF_ENABLE_ONEDNN_OPTS"] = "1"
         self.process = subprocess.Popen(
             [str(python), str(WORKERS / script), json.dumps(spec)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=ENVIRONMENT | limits,
+            env=ENVIRONMENT | settings,
         )
         self.facts = self._answer()
 

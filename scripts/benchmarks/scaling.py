@@ -25,7 +25,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
     """Yield a row for everything that is varied, with the exponent that its medians follow."""
     for axis, values in STEPS.items():
         tasks = {str(value): STEP | {axis: value} for value in values}
-        peer = Peer("scaling_train.py", {"threads": options.threads})
+        peer = Peer("scaling_train.py", {"threads": options.threads}, onednn=True)
         figures = _seconds(dict.fromkeys(tasks, peer), tasks, options.rounds)
         end({"all": peer})
         yield _row(f"scaling: training step of `small`, {axis}", "seconds", figures)

@@ -18,7 +18,7 @@ STEPS = 10
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """Yield a row for the `tiny` preset."""
     spec = BATCH | {"preset": "tiny", "dtype": "float32", "threads": options.threads}
-    peers = {name: Peer("train_ours.py", spec | way) for name, way in WAYS.items()}
+    peers = {name: Peer("train_ours.py", spec | way, onednn=True) for name, way in WAYS.items()}
     figures = rates(peers, options.rounds, STEPS * spec["batch"] * spec["target"], count=STEPS)
     end(peers)
     yield Row("strategy: training step of `tiny`", "target tokens/s", figures, {})

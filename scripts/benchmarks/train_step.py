@@ -26,11 +26,12 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
     for preset in options.presets:
         for dtype in options.dtypes:
             spec = BATCH | SIZES[preset] | {"preset": preset, "dtype": dtype, "threads": options.threads}
-            peers = {name: Peer(script, spec) for name, script in WORKERS.items() if name in options.peers}
+            chosen = {name: script for name, script in WORKERS.items() if name in options.peers}
+            peers = {name: Peer(script, spec, onednn=True) for name, script in chosen.items()}
             if options.opennmt_tf:
                 # It has no bfloat16 on a CPU.
-                work = spec | {"dtype": "float32"}
-                peers["OpenNMT-tf float32"] = Peer("train_opennmt_tf.py", work, options.opennmt_tf / "bin" / "python")
+                work, python = spec | {"dtype": "float32"}, options.opennmt_tf / "bin" / "python"
+                peers["OpenNMT-tf float32"] = Peer("train_opennmt_tf.py", work, python=python, onednn=True)
             steps = STEPS[preset]
             tokens = steps * spec["batch"] * spec["target"]
             notes = {"parameters": {name: peer.facts["parameters"] for name, peer in peers.items()}}

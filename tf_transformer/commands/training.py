@@ -18,7 +18,7 @@ def train(options: argparse.Namespace) -> None:
     if resolved.data.corpus is None:
         raise InputError(f"no data: give --data {DATA_HELP}")
     check_place("--run-dir", options.run_dir)
-    import_tensorflow()
+    import_tensorflow(to_train=True)
     from tf_transformer.training import fit
     from tf_transformer.training.strategy import make_strategy
 
@@ -64,7 +64,7 @@ def _resolve(options: argparse.Namespace) -> config.Config:
 
 def _sizes_of(run_dir: str) -> dict[str, Any]:
     """Return the model of a run to start from, as `override` takes it; its vocabulary comes with its tokenizer."""
-    import_tensorflow()
+    import_tensorflow(to_train=True)
     from tf_transformer.run_directory import RunDirectory
 
     model = dataclasses.asdict(RunDirectory(run_dir).config.model)
