@@ -48,11 +48,13 @@ def main() -> None:
     chosen.add_argument("--run-dir", type=Path, help="a trained model")
     chosen.add_argument("--sentences", type=Path, help="what it translates, a line each")
     options = parser.parse_args()
-    rows = []
+    rows, limits = [], {}
     for work in options.work:
         for row in WORK[work](options):
-            row.show()
-            rows.append(row.as_dict())
+            if work == "limit":
+                limits[row.work.removeprefix("limit: ")] = row.median("machine")
+            row.show(limits)
+            rows.append(row.as_dict() | {"share_of_limit": row.shares(limits)})
             if options.json:
                 options.json.write_text(json.dumps(rows, indent=1) + "\n")
 

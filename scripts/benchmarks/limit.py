@@ -13,5 +13,4 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
     end(peers)
     for name in turns[0]:
         if name != "seconds":
-            what, _, unit = name.partition(", ")
-            yield Row(f"limit {what}", unit, {"machine": [turn[name] for turn in turns]}, {})
+            yield Row(f"limit: {name}", name.partition(", ")[2], {"machine": [turn[name] for turn in turns]}, {})

@@ -22,6 +22,8 @@ class Row(NamedTuple):
     figures: dict[str, list[float]]
     """of ours (the first) and of every peer, one a round"""
     notes: dict[str, Any]
+    reached: dict[str, float] | None = None
+    """what the first makes of each limit of the machine, in its unit, by the name that `limit.py` gives it"""
 
     def median(self, name: str) -> float:
         """Return the median of the rounds."""
@@ -32,7 +34,11 @@ class Row(NamedTuple):
         first = self.median(next(iter(self.figures))) / self.median(name)
         return first if self.unit.endswith("/s") else 1 / first
 
-    def show(self) -> None:
+    def shares(self, limits: dict[str, float]) -> dict[str, float]:
+        """Return which share of each limit the first reaches, of those that were measured."""
+        return {name: amount / limits[name] for name, amount in (self.reached or {}).items() if name in limits}
+
+    def show(self, limits: dict[str, float]) -> None:
         """Print the row."""
         print(f"\n{self.work} ({self.unit})")
         for name, values in self.figures.items():
@@ -42,6 +48,9 @@ class Row(NamedTuple):
             )
         for name, value in self.notes.items():
             print(f"  {name}: {value}")
+        for name, amount in (self.reached or {}).items():
+            share = self.shares(limits).get(name)
+            print(f"  of {name}: {_figure(amount)}" + ("" if share is None else f", {share:.0%} of the limit"))
         sys.stdout.flush()
 
     def as_dict(self) -> dict[str, Any]:

@@ -30,6 +30,8 @@ def test_a_ratio_says_how_many_times_better_the_first_is(monkeypatch):
     three_times = {"ours": [5.0, 6.0, 13.0], "peer": [1.0, 2.0, 3.0]}
     assert Row("training", "target tokens/s", three_times, {}).ratio("peer") == 3
     assert Row("start-up", "seconds", three_times, {}).ratio("peer") == 1 / 3
+    reached = Row("training", "target tokens/s", three_times, {}, {"memory read, GB/s": 7, "not measured": 1})
+    assert reached.shares({"memory read, GB/s": 28}) == {"memory read, GB/s": 0.25}
     # One layer each, widths of 1, one token a side: 4 + 2 + 2 + 2 and 4 + 2 + 2 + 4 products and one of the output,
     # twice counted as operations, three times for forward and backward.
     sizes = {"num_layers": 1, "d_model": 1, "dff": 1, "source": 1, "target": 1, "vocabulary": 1}
