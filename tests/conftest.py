@@ -9,7 +9,7 @@ import pytest
 
 from tf_transformer.cli import main
 
-# As the command line sets them before it imports TensorFlow, which the tests import first.
+# As `tf-transformer train` sets them before it imports TensorFlow, which the tests import first.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 

@@ -15,16 +15,16 @@ def written_whole(place: Path) -> Iterator[Path]:
     """
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = place.with_name(f".{place.name}.{os.getpid()}")
-    _remove(beside)  # of a killed process of the same number, as in a container
+    _remove(beside, ignore_errors=False)  # of a killed process of the same number, as in a container
     try:
         yield beside
         beside.rename(place)
     finally:
-        _remove(beside)
+        _remove(beside, ignore_errors=True)  # the error that led here says more
 
 
-def _remove(path: Path) -> None:
+def _remove(path: Path, ignore_errors: bool) -> None:
     if path.is_dir():
-        shutil.rmtree(path)
+        shutil.rmtree(path, ignore_errors)
     else:
         path.unlink(missing_ok=True)

@@ -29,7 +29,8 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
         figures = _seconds(dict.fromkeys(tasks, peer), tasks, options.rounds)
         end({"all": peer})
         yield _row(f"scaling: training step of `small`, {axis}", "seconds", figures)
-    lengths = {str(length): {"min_length": length, "max_length": length} for length in TARGETS}
+    limits = ("min_length", "max_length", "max_extra_length")
+    lengths = {str(length): dict.fromkeys(limits, length) for length in TARGETS}
     with tempfile.TemporaryDirectory() as folder:
         spec = FORCED | {"folder": folder, "threads": options.threads, "preset": "base"}
         make(spec, lengths)

@@ -1,10 +1,11 @@
 # What all recipes do: train, average, evaluate, export, by the commands that you would type. A recipe reads it in, having
 # set config, name, data, source, target, last (checkpoints to average) and splits (to evaluate). What was stopped goes on.
-# RUN_DIR names another run directory than runs/NAME.
+# RUN_DIR names another run directory than runs/NAME, such as one for another --seed.
 if [ -d .venv/bin ]; then PATH="$PWD/.venv/bin:$PATH"; fi
 run_dir=${RUN_DIR:-runs/$name}
+export_dir=saved_models/$(basename "$run_dir")/1
 # Tokenised text is scored as it is, other text by sacreBLEU's default.
-case $data in */tok) tokenize=none ;; *) tokenize=13a ;; esac
+case $(basename "$data") in tok) tokenize=none ;; *) tokenize=13a ;; esac
 
 run() {
     echo
@@ -20,5 +21,5 @@ for split in $splits; do
     run tf-transformer evaluate --model "$run_dir/averaged" --data "$data" --split "$split" --tokenize "$tokenize" \
         --output "$run_dir/$split.$target" --json
 done
-rm -rf "saved_models/$name/1"
-run tf-transformer export --run-dir "$run_dir/averaged" --output "saved_models/$name/1"
+rm -rf "$export_dir"
+run tf-transformer export --run-dir "$run_dir/averaged" --output "$export_dir"

@@ -68,7 +68,8 @@ class Batches:
         seed: of the order; none keeps the order of lengths (for validation).
         repeats: times an epoch that each pair is seen, [N]; 1 by default. A pair of 2.5 is seen twice in one epoch,
             three times in the next; of pairs of 0.5 one half is seen in one epoch, the other half in the next.
-        draw: gives the pairs anew for each epoch, as `cut_by_chance` does; `pairs` by default.
+        draw: gives the pairs anew when an epoch starts, as `cut_by_chance` does; those are as many as `pairs`, cut
+            otherwise. By default they stay as they are.
     """
 
     def __init__(
@@ -81,21 +82,30 @@ class Batches:
         repeats: np.ndarray | None = None,
         draw: Callable[[], TokenPairs] | None = None,
     ):
-        self.draw = draw or (lambda: pairs)
+        self.draw = draw
         self.batch_tokens = batch_tokens
         self.multiple_of = multiple_of
         self.seed = seed
         self.repeats = repeats
-        self.start_epoch(0)
+        self._take(pairs)
+        self._plan(epoch=0, skip=0)
 
     def start_epoch(self, epoch: int, skip: int = 0) -> None:
         """Turn to `epoch`, without its first `skip` batches.
 
-        Where pairs are drawn, an epoch that is entered anew is not the same one: it may repeat or miss some pairs.
+        Where pairs are drawn, an epoch that is entered anew is another one: of the pairs that follow the skipped batches
+        some were seen before, and others never are.
         """
-        self.pairs = self.draw()
-        self.source_lengths = self.pairs.sources.row_lengths().numpy()
-        self.target_lengths = self.pairs.targets.row_lengths().numpy()
+        if self.draw is not None:
+            self._take(self.draw())
+        self._plan(epoch, skip)
+
+    def _take(self, pairs: TokenPairs) -> None:
+        self.pairs = pairs
+        self.source_lengths = pairs.sources.row_lengths().numpy()
+        self.target_lengths = pairs.targets.row_lengths().numpy()
+
+    def _plan(self, epoch: int, skip: int) -> None:
         rng = None if self.seed is None else np.random.default_rng((self.seed, epoch))
         pairs = self._pairs_of(epoch)
         batches = plan(
@@ -105,7 +115,8 @@ class Batches:
             multiple_of=self.multiple_of,
             rng=rng,
         )
-        skip = min(skip, max(0, len(batches) - 1))  # what is drawn anew may be fewer batches
+        if self.draw is not None:
+            skip = min(skip, len(batches) - 1)  # what is drawn anew may be fewer batches
         self.epoch, self.skip, self.whole = epoch, skip, len(batches)
         self.consumed = skip
         self.rows = [np.where(rows == NO_PAIR, NO_PAIR, pairs[rows]) for rows in batches[skip:]]
