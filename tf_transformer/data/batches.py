@@ -93,8 +93,8 @@ class Batches:
     def start_epoch(self, epoch: int, skip: int = 0) -> None:
         """Turn to `epoch`, without its first `skip` batches.
 
-        Where pairs are drawn, an epoch that is entered anew is another one: of the pairs that follow the skipped batches
-        some were seen before, and others never are.
+        Where pairs are drawn, an epoch that is entered anew is another one: of the pairs after the skipped batches some
+        were seen before, and others never are.
         """
         if self.draw is not None:
             self._take(self.draw())
