@@ -48,9 +48,9 @@ class Row(NamedTuple):
             )
         for name, value in self.notes.items():
             print(f"  {name}: {value}")
+        shares = self.shares(limits)
         for name, amount in (self.reached or {}).items():
-            share = self.shares(limits).get(name)
-            print(f"  of {name}: {_figure(amount)}" + ("" if share is None else f", {share:.0%} of the limit"))
+            print(f"  of {name}: {_figure(amount)}" + (f", {shares[name]:.0%} of the limit" if name in shares else ""))
         sys.stdout.flush()
 
     def as_dict(self) -> dict[str, Any]:
