@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator
 
-from benchmarks.peer import Peer, Row, end
+from benchmarks.peer import Peer, Row, end, take_turns
 
 WAYS = {"ours": "batches of like lengths, by tokens", "unsorted": "batches of 64 sentences, as the tutorial"}
 
@@ -15,12 +15,8 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
         return
     spec = {"data": str(options.data), "source": options.source, "target": options.target, "threads": options.threads}
     peers = {name: Peer("epoch.py", spec | {"way": name}, onednn=True) for name in WAYS}
-    figures: dict[str, list[float]] = {name: [] for name in WAYS}
-    for peer in peers.values():
-        peer.work({"kind": "warm-up"})
-    for _ in range(options.rounds):
-        for name, peer in peers.items():
-            figures[name].append(peer.facts["tokens"] / peer.work({"kind": "epoch"})["seconds"])
+    said = take_turns(peers, options.rounds, dict.fromkeys(peers, {"kind": "epoch"}), warm_up={"kind": "warm-up"})
+    figures = {name: [peers[name].facts["tokens"] / turn["seconds"] for turn in turns] for name, turns in said.items()}
     waits = {name: f"{peer.work({'kind': 'waiting'})['waits']:.2%}" for name, peer in peers.items()}
     end(peers)
     facts = {

@@ -102,20 +102,27 @@ class Peer:
         return self._answer()
 
 
-def take_turns(peers: dict[str, Peer], rounds: int, **task: Any) -> dict[str, list[dict[str, Any]]]:
-    """Let the peers do a task in turn, A B C, A B C, ..., once to warm up; gives what each said in every round."""
+def take_turns(
+    peers: dict[str, Peer], rounds: int, tasks: dict[str, dict[str, Any]], warm_up: dict[str, Any] | None = None
+) -> dict[str, list[dict[str, Any]]]:
+    """Let each peer do its task in turn, A B C, A B C, ...; gives what each said in every round.
+
+    Before the first round each does the task `warm_up`, or its own. Every turn is told on stderr, so that a long
+    measurement is seen to go on, and one that is stopped is not lost.
+    """
+    for name, peer in peers.items():
+        peer.work(warm_up or tasks[name])
     said: dict[str, list[dict[str, Any]]] = {name: [] for name in peers}
-    for i in range(rounds + 1):
+    for i in range(rounds):
         for name, peer in peers.items():
-            found = peer.work(task)
-            if i:
-                said[name].append(found)
+            said[name].append(peer.work(tasks[name]))
+            print(f"  round {i + 1} of {rounds}, {name}: {said[name][-1]['seconds']:.3g} s", file=sys.stderr)
     return said
 
 
 def rates(peers: dict[str, Peer], rounds: int, amount: float, **task: Any) -> dict[str, list[float]]:
-    """Let the peers take turns; gives how much of an `amount` a turn each does a second."""
-    said = take_turns(peers, rounds, **task)
+    """Let the peers do one task in turn; gives how much of an `amount` a turn each does a second."""
+    said = take_turns(peers, rounds, dict.fromkeys(peers, task))
     return {name: [amount / turn["seconds"] for turn in turns] for name, turns in said.items()}
 
 

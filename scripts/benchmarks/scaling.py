@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.decode import FORCED, make
-from benchmarks.peer import Peer, Row, end
+from benchmarks.peer import Peer, Row, end, take_turns
 
 STEP = {"batch": 8, "length": 32, "vocabulary": 8000, "num_layers": 4}
 STEPS = {
@@ -44,14 +44,8 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def _seconds(peers: dict[str, Peer], tasks: dict[str, dict[str, Any]], rounds: int) -> dict[str, list[float]]:
-    """Return the seconds of each task in every round; they take turns, once to warm up."""
-    figures: dict[str, list[float]] = {name: [] for name in tasks}
-    for i in range(rounds + 1):
-        for name, task in tasks.items():
-            seconds = peers[name].work(task)["seconds"]
-            if i:
-                figures[name].append(seconds)
-    return figures
+    """Return the seconds of each task in every round."""
+    return {name: [turn["seconds"] for turn in turns] for name, turns in take_turns(peers, rounds, tasks).items()}
 
 
 def _row(work: str, unit: str, figures: dict[str, list[float]]) -> Row:

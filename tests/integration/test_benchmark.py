@@ -16,7 +16,7 @@ def test_it_measures_and_writes_what_it_measured(tmp_path):
         env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
     )
     rows = json.loads(figures.read_text())
-    assert [row["unit"] for row in rows] == ["GFLOP/s", "GFLOP/s", "GB/s"]
+    assert [row["unit"] for row in rows] == ["GFLOP/s", "GFLOP/s", "GB/s"] + 5 * ["steps/s"]
     for row in rows:
         assert len(row["figures"]["machine"]) == 2
         assert min(row["figures"]["machine"]) <= row["medians"]["machine"] <= max(row["figures"]["machine"])

@@ -108,8 +108,8 @@ def test_steps_with_a_cache_equal_the_whole(length):
     whole, whole_weights = layer(x, mask=causal_mask(T))
     cache = layer.empty_cache(B, length)
     for t in range(T):
-        output, weights, cache = layer.step(x[:, t : t + 1], t, cache)
-        np.testing.assert_allclose(output[:, 0], whole[:, t], atol=1e-5)
+        output, weights, cache = layer.step(x[:, t], t, cache)
+        np.testing.assert_allclose(output, whole[:, t], atol=1e-5)
         np.testing.assert_allclose(weights[:, :, 0, : t + 1], whole_weights[:, :, t, : t + 1], atol=1e-5)
         assert not np.any(weights[:, :, 0, t + 1 :])
         assert cache.key.shape == (B, H, length or t + 1, HEAD)

@@ -100,32 +100,62 @@ class MultiHeadAttention(ExplicitMaskLayer):
                 # What Keras itself hands on from `Embedding(mask_zero=True)`: the padding of the query.
                 mask = ops.expand_dims(mask, axis=1)
             query, key, value = self._split_heads(self.query_key_value(query), 3)
-            return self._attend(query, KeyValue(key, value), mask, training)
-        return self.attend(query, self.project_context(context), mask, training)
+        else:
+            (query,) = self._split_heads(self.query(query), 1)
+            key, value = self.project_context(context)
+        if mask is not None:
+            if len(mask.shape) != 3:
+                raise ValueError(
+                    "mask must have three axes and broadcast to [B, T, S]; padding_mask(ids) and causal_mask(length) "
+                    f"make such masks. Received: mask of shape {tuple(mask.shape)}"
+                )
+            mask = ops.expand_dims(mask, axis=1)
+        drop = None
+        if self.dropout_rate:
+            drop = lambda weights: self.dropout(weights, training=training)  # noqa: E731
+        output, weights = scaled_dot_product_attention(query, key, value, mask, drop)
+        batch, _, length, _ = ops.shape(output)
+        output = ops.reshape(ops.transpose(output, (0, 2, 1, 3)), (batch, length, self.d_model))
+        return self.output_projection(output), weights
 
     def project_context(self, context: Any) -> KeyValue:
-        """Project a context [B, S, any] to its keys and values, once for many calls of `attend`."""
+        """Project a context [B, S, any] to its keys and values, once for many calls of `step_to`."""
         return KeyValue(*self._split_heads(self.key_value(context), 2))
 
-    def attend(self, query: Any, context: KeyValue, mask: Any = None, training: bool | None = None) -> Any:
-        """Attend to a projected context; otherwise as `call`."""
-        (projected,) = self._split_heads(self.query(query), 1)
-        return self._attend(projected, context, mask, training)
-
     def step(self, x: Any, position: Any, cache: Cache) -> tuple[Any, Any, Cache]:
-        """Self-attention of one new position to itself and to the cached ones before it.
+        """Self-attention of one new position in each of R rows, to itself and to the cached ones before it.
 
         Args:
-            x: the new position, [B, 1, D].
+            x: the new positions, [R, D].
             position: 0 or more, scalar.
-            cache: the positions before it (see `empty_cache`).
+            cache: the positions before them (see `empty_cache`).
 
         Returns:
-            The output [B, 1, D], the weights [B, H, 1, S] and the cache with the new position; S is its length.
+            The output [R, D], the weights [R, H, 1, S] and the cache with the new position; S is its length.
         """
-        query, key, value = self._split_heads(self.query_key_value(x), 3)
+        shape = (-1, 3, self.num_heads, 1, self.d_model // self.num_heads)
+        query, key, value = ops.unstack(ops.reshape(self.query_key_value(x), shape), axis=1)
         cache, mask = cache.add(KeyValue(key, value), position)
-        return *self._attend(query, cache, mask), cache
+        output, weights = scaled_dot_product_attention(query, cache.key, cache.value, mask)
+        return self.output_projection(ops.reshape(output, (-1, self.d_model))), weights, cache
+
+    def step_to(self, x: Any, context: KeyValue, mask: Any) -> tuple[Any, Any]:
+        """Attend to B projected contexts from one new position in each of B * K rows, K of them for each context.
+
+        Args:
+            x: the new positions, [B * K, D].
+            context: of `project_context`.
+            mask: boolean, True = attend, [B, 1, S].
+
+        Returns:
+            The output [B * K, D] and the weights [B, H, K, S].
+        """
+        # The rows of a context attend to it as the positions of one query would: it is there once.
+        shape = (ops.shape(context.key)[0], -1, self.num_heads, self.d_model // self.num_heads)
+        query = ops.transpose(ops.reshape(self.query(x), shape), (0, 2, 1, 3))
+        output, weights = scaled_dot_product_attention(query, *context, ops.expand_dims(mask, axis=1))
+        output = ops.reshape(ops.transpose(output, (0, 2, 1, 3)), (-1, self.d_model))
+        return self.output_projection(output), weights
 
     def empty_cache(self, batch: Any, length: Any = None) -> Cache:
         """Return a cache of no positions for `batch` rows: one that grows, or one with room for `length` positions."""
@@ -138,22 +168,6 @@ class MultiHeadAttention(ExplicitMaskLayer):
         batch, length = ops.shape(x)[:2]
         x = ops.reshape(x, (batch, length, parts, self.num_heads, self.d_model // self.num_heads))
         return ops.unstack(ops.transpose(x, (2, 0, 3, 1, 4)), axis=0)
-
-    def _attend(self, query: Any, context: Cache, mask: Any = None, training: bool | None = None) -> Any:
-        if mask is not None:
-            if len(mask.shape) != 3:
-                raise ValueError(
-                    "mask must have three axes and broadcast to [B, T, S]; padding_mask(ids) and causal_mask(length) "
-                    f"make such masks. Received: mask of shape {tuple(mask.shape)}"
-                )
-            mask = ops.expand_dims(mask, axis=1)
-        drop = None
-        if self.dropout_rate:
-            drop = lambda weights: self.dropout(weights, training=training)  # noqa: E731
-        output, weights = scaled_dot_product_attention(query, context.key, context.value, mask, drop)
-        batch, _, length, _ = ops.shape(output)
-        output = ops.reshape(ops.transpose(output, (0, 2, 1, 3)), (batch, length, self.d_model))
-        return self.output_projection(output), weights
 
     def compute_output_spec(
         self, query: Any, context: Any = None, mask: Any = None, training: bool | None = None

@@ -107,18 +107,15 @@ class DecoderLayer(ExplicitMaskLayer):
         return self.feed_forward(x, training=training), weights
 
     def step(self, x: Any, position: Any, cache: Cache, context: KeyValue, context_mask: Any) -> tuple[Any, Any, Cache]:
-        """Decode one new position x [B * K, 1, D] after those in the cache, of K hypotheses for each of B sources.
+        """Decode one new position x [B * K, D] after those in the cache, of K hypotheses for each of B sources.
 
         Returns:
-            The output [B * K, 1, D], its weights on the source [B, H, K, S] and the cache with the new position.
+            The output [B * K, D], its weights on the source [B, H, K, S] and the cache with the new position.
         """
         y, _, cache = self.self_attention.step(self.self_residual.enter(x), position, cache)
         x = self.self_residual.leave(x, y)
-        # The hypotheses of a source attend to it as the positions of one target would: it is there once.
-        query = self.cross_residual.enter(x)
-        shape = (keras.ops.shape(context.key)[0], -1, query.shape[-1])
-        y, weights = self.cross_attention.attend(keras.ops.reshape(query, shape), context, context_mask)
-        x = self.cross_residual.leave(x, keras.ops.reshape(y, keras.ops.shape(x)))
+        y, weights = self.cross_attention.step_to(self.cross_residual.enter(x), context, context_mask)
+        x = self.cross_residual.leave(x, y)
         return self.feed_forward(x), weights, cache
 
     def compute_output_shape(self, x_shape: tuple[int | None, ...], context_shape: Any) -> tuple[int | None, ...]:
@@ -231,14 +228,14 @@ class Decoder(ExplicitMaskLayer):
         Returns:
             The output [B * K, D], for every layer its weights on the source [B, H, K, S], and the new cache.
         """
-        x = self.embedding(keras.ops.expand_dims(ids, 1), start=position)
+        x = keras.ops.squeeze(self.embedding(keras.ops.expand_dims(ids, 1), start=position), 1)
         all_weights, new_cache = [], []
         for layer, kept, context in zip(self.stack, cache, memory.layers, strict=True):
             x, weights, kept = layer.step(x, position, kept, context, memory.mask)
             all_weights.append(weights)
             new_cache.append(kept)
         x = x if self.final_norm is None else self.final_norm(x)
-        return keras.ops.squeeze(x, 1), tuple(all_weights), tuple(new_cache)
+        return x, tuple(all_weights), tuple(new_cache)
 
     def compute_output_shape(self, ids_shape: tuple[int | None, ...], context_shape: Any) -> Any:
         """Return [B, T, D]."""

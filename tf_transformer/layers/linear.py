@@ -53,11 +53,11 @@ class Linear(keras.layers.Layer):
 
     def call(self, x: Any) -> Any:
         """Map x [..., D] to [..., units]."""
-        leading = ops.shape(x)[:-1]
         y = ops.matmul(ops.reshape(x, (-1, x.shape[-1])), self.kernel)
         if self.use_bias:
             y = ops.add(y, self.bias)
-        return ops.reshape(self.activation(y), (*leading, self.units))
+        y = self.activation(y)
+        return y if len(x.shape) == 2 else ops.reshape(y, (*ops.shape(x)[:-1], self.units))
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """Return [..., units]."""
