@@ -9,9 +9,9 @@ import keras
 from tf_transformer.errors import InputError
 from tf_transformer.layers.attention import MultiHeadAttention
 from tf_transformer.layers.encoder import FeedForward
+from tf_transformer.layers.layer_norm import EPSILON
 from tf_transformer.layers.linear import Linear
 from tf_transformer.layers.positions import PositionalEmbedding, positional_encoding
-from tf_transformer.layers.residual import EPSILON
 from tf_transformer.model import Transformer
 from tf_transformer.run_directory import load, tokenizer_files
 from tf_transformer.tokenizers import END, START, UNKNOWN, Tokenizer

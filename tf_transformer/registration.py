@@ -17,6 +17,7 @@ MODULES = {
         "FeedForward",
         "MultiHeadAttention",
     ),
+    "tf_transformer.layers.layer_norm": ("LayerNorm",),
     "tf_transformer.layers.linear": ("Linear",),
     "tf_transformer.layers.positions": ("PositionalEmbedding", "TokenEmbedding"),
     "tf_transformer.layers.residual": ("Residual",),

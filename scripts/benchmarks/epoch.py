@@ -15,7 +15,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
         return
     spec = {"data": str(options.data), "source": options.source, "target": options.target, "threads": options.threads}
     peers = {name: Peer("epoch.py", spec | {"way": name}, onednn=True) for name in WAYS}
-    said = take_turns(peers, options.rounds, dict.fromkeys(peers, {"kind": "epoch"}), warm_up={"kind": "warm-up"})
+    said = take_turns(peers, options.rounds, {name: {"kind": "epoch"} for name in peers}, warm_up={"kind": "warm-up"})
     figures = {name: [peers[name].facts["tokens"] / turn["seconds"] for turn in turns] for name, turns in said.items()}
     waits = {name: f"{peer.work({'kind': 'waiting'})['waits']:.2%}" for name, peer in peers.items()}
     end(peers)

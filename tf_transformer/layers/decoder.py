@@ -8,9 +8,10 @@ from tf_transformer.layers.attention import MultiHeadAttention
 from tf_transformer.layers.cache import Cache, KeyValue
 from tf_transformer.layers.encoder import FeedForward
 from tf_transformer.layers.explicit_mask import ExplicitMaskLayer
+from tf_transformer.layers.layer_norm import LayerNorm
 from tf_transformer.layers.masks import causal_mask
 from tf_transformer.layers.positions import PositionalEmbedding, TokenEmbedding
-from tf_transformer.layers.residual import Residual, layer_norm
+from tf_transformer.layers.residual import Residual
 
 
 class Memory(NamedTuple):
@@ -186,7 +187,7 @@ class Decoder(ExplicitMaskLayer):
             dtype=policy,
         )
         self.stack = [DecoderLayer(**layer, name=f"layer_{i}", dtype=policy) for i in range(num_layers)]
-        self.final_norm = layer_norm(name="final_norm", dtype=policy) if norm == "pre" else None
+        self.final_norm = LayerNorm(name="final_norm", dtype=policy) if norm == "pre" else None
 
     def build(self, ids_shape: tuple[int | None, ...], context_shape: Any) -> None:
         """Create the weights."""

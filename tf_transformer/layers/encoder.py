@@ -6,9 +6,10 @@ import keras
 
 from tf_transformer.layers.attention import MultiHeadAttention
 from tf_transformer.layers.explicit_mask import ExplicitMaskLayer
+from tf_transformer.layers.layer_norm import LayerNorm
 from tf_transformer.layers.linear import Linear
 from tf_transformer.layers.positions import PositionalEmbedding
-from tf_transformer.layers.residual import Residual, layer_norm
+from tf_transformer.layers.residual import Residual
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -183,7 +184,7 @@ class Encoder(ExplicitMaskLayer):
             vocab_size, d_model, dropout_rate=dropout_rate, **table, name="embedding", dtype=policy
         )
         self.stack = [EncoderLayer(**layer, name=f"layer_{i}", dtype=policy) for i in range(num_layers)]
-        self.final_norm = layer_norm(name="final_norm", dtype=policy) if norm == "pre" else None
+        self.final_norm = LayerNorm(name="final_norm", dtype=policy) if norm == "pre" else None
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Create the weights."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-EPSILON = 1e-6
+from tf_transformer.layers.layer_norm import LayerNorm
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -20,7 +20,7 @@ class Residual(keras.layers.Layer):
             raise ValueError(f'norm must be "post" or "pre". Received: {norm=}')
         self.is_pre = norm == "pre"
         self.dropout = keras.layers.Dropout(dropout_rate, name="dropout", dtype=self.dtype_policy)
-        self.norm = layer_norm(name="norm", dtype=self.dtype_policy)
+        self.norm = LayerNorm(name="norm", dtype=self.dtype_policy)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Create the weights for x [..., D]."""
@@ -34,8 +34,3 @@ class Residual(keras.layers.Layer):
         """Return x joined with the sub-layer's output y."""
         x = x + self.dropout(y, training=training)
         return x if self.is_pre else self.norm(x)
-
-
-def layer_norm(**kwargs: Any) -> keras.layers.Layer:
-    """Return the layer norm that all layers use."""
-    return keras.layers.LayerNormalization(epsilon=EPSILON, **kwargs)
