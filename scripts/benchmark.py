@@ -36,9 +36,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of every peer (default: all cores)")
     parser.add_argument("--json", type=Path, help="write all figures here as well")
     parser.add_argument("--opennmt-tf", type=Path, metavar="VENV", help="train-step and decode: an environment with it")
+    dtypes = ["float32", "bfloat16"]
+    parser.add_argument("--dtypes", nargs="+", default=dtypes, choices=dtypes, help="train-step and decode: of ours")
     chosen = parser.add_argument_group("train-step")
     chosen.add_argument("--presets", nargs="+", default=list(train_step.SIZES), choices=train_step.SIZES)
-    chosen.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"], choices=["float32", "bfloat16"])
     chosen.add_argument("--peers", nargs="+", default=list(train_step.WORKERS), choices=train_step.WORKERS)
     chosen = parser.add_argument_group("epoch")
     chosen.add_argument("--data", type=Path, help="folder of train.LANGUAGE files")

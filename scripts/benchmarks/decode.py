@@ -31,8 +31,9 @@ def forced(options: argparse.Namespace) -> Iterator[Row]:
     search = {"min_length": length, "max_length": length, "length_penalty": 0.0, "early_stopping": True}
     with tempfile.TemporaryDirectory() as folder:
         spec = FORCED | {"folder": folder, "threads": options.threads, "preset": "base"}
-        parameters = make(spec, {name: search | way for name, way in EXPORTS.items()})
-        peers = _peers(spec, list(EXPORTS), length, length)
+        exports = {name: way for name, way in EXPORTS.items() if way.get("dtype", "float32") in options.dtypes}
+        parameters = make(spec, {name: search | way for name, way in exports.items()})
+        peers = _peers(spec, list(exports), length, length)
         if options.opennmt_tf:
             work = spec | SIZES["base"] | {"beams": [1, 4]}
             peers["OpenNMT-tf float32"] = Peer(
