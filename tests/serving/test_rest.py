@@ -56,10 +56,12 @@ def test_rows_are_answered_by_rows(client, exported, row):
     status, answer = predict(client, {"instances": [row, row]})
     assert status == 200
     assert list(answer) == ["predictions"]
+    [translation] = exported.translate_strings([TEXT])
+    [scores] = exported.score_strings([(TEXT, translation)])
     for prediction in answer["predictions"]:
-        assert prediction["translation"] == exported.translate_strings([TEXT])[0]
+        assert prediction["translation"] == translation
         assert prediction["is_truncated"] is False
-        assert -1 < prediction["score"] < 0
+        assert prediction["score"] == pytest.approx(sum(scores), abs=1e-4)
 
 
 @pytest.mark.parametrize("inputs", [[TEXT, "d"], {"text": [TEXT, "d"]}], ids=["list", "named"])
