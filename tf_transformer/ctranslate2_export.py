@@ -9,7 +9,7 @@ import keras
 from tf_transformer.errors import InputError
 from tf_transformer.layers.attention import MultiHeadAttention
 from tf_transformer.layers.encoder import FeedForward
-from tf_transformer.layers.layer_norm import EPSILON
+from tf_transformer.layers.layer_norm import EPSILON, LayerNorm
 from tf_transformer.layers.linear import Linear
 from tf_transformer.layers.positions import PositionalEmbedding, positional_encoding
 from tf_transformer.model import Transformer
@@ -121,5 +121,5 @@ def _linear(to: Any, linear: Linear) -> None:
         to.bias = linear.bias.numpy()
 
 
-def _norm(to: Any, norm: keras.layers.LayerNormalization) -> None:
+def _norm(to: Any, norm: LayerNorm) -> None:
     to.gamma, to.beta = norm.gamma.numpy(), norm.beta.numpy()

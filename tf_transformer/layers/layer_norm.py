@@ -9,18 +9,25 @@ EPSILON = 1e-6
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
-class LayerNorm(keras.layers.LayerNormalization):
-    """Keras's layer normalisation of the last axis (Ba et al. 2016), its gradient written out.
+class LayerNorm(keras.layers.Layer):
+    """Layer normalisation of the last axis (Ba et al. 2016), its gradient written out.
 
-    Differentiated step by step it takes half as long again: 2 to 6% of a training step. It is in float32
-    whatever the type of the input.
+    Differentiated step by step, as Keras's is, it takes half as long again: 2 to 6% of a training step. It is in
+    float32 whatever the type of the input.
 
     Args:
         epsilon: added to the variance.
     """
 
     def __init__(self, epsilon: float = EPSILON, **kwargs: Any):
-        super().__init__(epsilon=epsilon, **kwargs)
+        super().__init__(**kwargs)
+        self.epsilon = epsilon
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Create the weights for inputs [..., D]."""
+        shape = (input_shape[-1],)
+        self.gamma = self.add_weight(name="gamma", shape=shape, initializer="ones", autocast=False)
+        self.beta = self.add_weight(name="beta", shape=shape, initializer="zeros", autocast=False)
 
     def call(self, inputs: Any) -> Any:
         """Normalise inputs [..., D]."""
@@ -41,3 +48,11 @@ class LayerNorm(keras.layers.LayerNormalization):
 
         y = normalise(ops.cast(inputs, "float32")) * self.gamma + self.beta
         return ops.cast(y, self.compute_dtype)
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return the shape of the inputs."""
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return super().get_config() | {"epsilon": self.epsilon}
