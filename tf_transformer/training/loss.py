@@ -26,6 +26,52 @@ def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
     return tf.reshape(losses, tf.shape(labels)) * tf.cast(labels != PAD, tf.float32)
 
 
+def divergences(labels: Any, logits: Any) -> Any:
+    """How unlike two predictions of every token are, 0 at padding: the divergence of R-Drop (Wu et al. 2021).
+
+    It is the mean of the Kullback-Leibler divergences of the one from the other and of the other from the one.
+
+    Args:
+        labels: token ids, [B, T]; 0 is padding.
+        logits: [2B, T, V]: of all sentences once, then of all of them again.
+
+    Returns:
+        [B, T], float32, in nats.
+    """
+    _, rows = _rows(labels, logits)
+    found = tf.reshape(_divergence(rows), tf.shape(labels))
+    return found * tf.cast(labels != PAD, tf.float32)
+
+
+def _divergence(logits: tf.Tensor) -> tf.Tensor:
+    """The divergence [N] between the halves of logits [2N, V], with a gradient written out, as `_cross_entropy`."""
+    probabilities = tf.nn.softmax(logits)
+    log_totals = tf.reduce_max(logits, axis=-1) - tf.math.log(tf.reduce_max(probabilities, axis=-1))
+    p, q = tf.split(probabilities, 2)
+
+    @tf.custom_gradient
+    def divergence(logits: tf.Tensor) -> Any:
+        z, y = tf.split(logits, 2)
+        log_total, log_other = tf.split(log_totals, 2)
+        ratios = z - y - (log_total - log_other)[:, None]  # log(p / q)
+        forward = tf.reduce_sum(p * ratios, axis=-1)
+        backward = -tf.reduce_sum(q * ratios, axis=-1)
+
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            half = upstream[:, None] / 2
+            return tf.concat(
+                [
+                    (p * (ratios - forward[:, None] + 1) - q) * half,
+                    (q * (-ratios - backward[:, None] + 1) - p) * half,
+                ],
+                axis=0,
+            )
+
+        return (forward + backward) / 2, gradient
+
+    return divergence(logits)
+
+
 def _rows(labels: Any, logits: Any) -> tuple[tf.Tensor, tf.Tensor]:
     """Return labels [B, T] as [N] and logits [B, T, V] as [N, V].
 
