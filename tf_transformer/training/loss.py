@@ -45,8 +45,7 @@ def divergences(labels: Any, logits: Any) -> Any:
 
 def _divergence(logits: tf.Tensor) -> tf.Tensor:
     """The divergence [N] between the halves of logits [2N, V], with a gradient written out, as `_cross_entropy`."""
-    probabilities = tf.nn.softmax(logits)
-    log_totals = tf.reduce_max(logits, axis=-1) - tf.math.log(tf.reduce_max(probabilities, axis=-1))
+    probabilities, log_totals = _softmax(logits)
     p, q = tf.split(probabilities, 2)
 
     @tf.custom_gradient
@@ -80,14 +79,22 @@ def _rows(labels: Any, logits: Any) -> tuple[tf.Tensor, tf.Tensor]:
     return tf.reshape(tf.cast(labels, tf.int32), [-1]), tf.reshape(tf.cast(logits, tf.float32), [-1, logits.shape[-1]])
 
 
+def _softmax(logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the probabilities [N, V] of logits [N, V], and the log [N] of what normalises them.
+
+    The normaliser is taken from the greatest probability: to sum the exponentials again would make them again.
+    """
+    probabilities = tf.nn.softmax(logits)
+    return probabilities, tf.reduce_max(logits, axis=-1) - tf.math.log(tf.reduce_max(probabilities, axis=-1))
+
+
 def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor, label_smoothing: float) -> tf.Tensor:
     """Cross-entropy [N] of labels [N] under logits [N, V], with a gradient written out.
 
-    Differentiated step by step it would make a dozen tensors [N, V]; this makes the softmax, takes the normaliser from
-    its greatest probability, and changes it where the labels stand.
+    Differentiated step by step it would make a dozen tensors [N, V]; this makes the softmax, and changes it where
+    the labels stand.
     """
-    probabilities = tf.nn.softmax(logits)
-    log_total = tf.reduce_max(logits, axis=-1) - tf.math.log(tf.reduce_max(probabilities, axis=-1))
+    probabilities, log_total = _softmax(logits)
     # The probability that smoothing gives a token: none to padding.
     smooth = label_smoothing / (logits.shape[-1] - 1)
     smoothed = smooth * tf.cast(tf.range(logits.shape[-1]) != PAD, tf.float32)

@@ -65,34 +65,29 @@ class Trainer(keras.Model):
 
     def test_step(self, data: Any) -> dict[str, Any]:
         """Return the metrics with one batch more."""
-        inputs, labels, weights = data
-        outputs = self(inputs, training=False)
-        self._track(
-            self.compute_loss(inputs, labels, outputs, weights, training=False), inputs, labels, outputs, weights
-        )
+        self._loss(data, parts=1, training=False)
         return _logs(self.get_metrics_result())
 
-    def _loss(self, data: Any, r_drop: float) -> Any:
-        """Return the loss of a part of a batch, and add it to the metrics."""
+    def _loss(self, data: Any, parts: int, training: bool, r_drop: float = 0.0) -> Any:
+        """Return the loss of one of so many parts of a batch, and add it to the metrics."""
         inputs, labels, weights = data
         if r_drop:
             inputs, labels, weights = tf.nest.map_structure(lambda x: tf.concat([x, x], axis=0), data)
             weights /= 2
-        outputs = self(inputs, training=True)
-        loss = self.compute_loss(inputs, labels, outputs, weights, training=True)
+        outputs = self(inputs, training=training)
+        loss = self.compute_loss(inputs, labels, outputs, weights, training=training)
         if r_drop:
-            loss += r_drop / 2 * tf.reduce_sum(tf.reduce_sum(divergences(data[1], outputs), axis=-1) * data[2])
-        self._track(loss * self.accumulate, inputs, labels, outputs, weights)
-        return loss
-
-    def _track(self, loss: Any, inputs: Any, labels: Any, outputs: Any, weights: Any) -> None:
-        """Add to the metrics; the mean over parts and replicas is then the loss of the batch."""
-        self._loss_tracker.update_state(loss * tf.distribute.get_strategy().num_replicas_in_sync)
+            _, labels_once, weights_once = data
+            divergence = tf.reduce_sum(divergences(labels_once, outputs), axis=-1)
+            loss += r_drop / 2 * tf.reduce_sum(divergence * weights_once)
+        # The mean over parts and replicas is then the loss of the batch.
+        self._loss_tracker.update_state(loss * parts * tf.distribute.get_strategy().num_replicas_in_sync)
         self.compute_metrics(inputs, labels, outputs, weights)
+        return loss
 
     def _gradients(self, data: Any, r_drop: float) -> list[Any]:
         with tf.GradientTape() as tape:
-            loss = self.optimizer.scale_loss(self._loss(data, r_drop))
+            loss = self.optimizer.scale_loss(self._loss(data, self.accumulate, training=True, r_drop=r_drop))
         # Dense: those of a table of learned positions come as slices.
         return [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, self.trainable_weights)]
 
