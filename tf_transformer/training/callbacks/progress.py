@@ -130,27 +130,30 @@ class Progress(keras.callbacks.ProgbarLogger):
         super().__init__()
         self.batches = batches
         self.max_steps = max_steps
+        self.times: list[float] = []
+        """when the steps of the epoch were done: the first one, which may have been traced, is not timed"""
 
     def set_params(self, params: dict[str, Any]) -> None:
         """Choose between bar and line."""
         self.epochs = 1  # Keras would print "Epoch 1/N" with an N that is only a bound.
         self.verbose = 1 if sys.stdout.isatty() else 2
 
-    def on_train_begin(self, logs: Any = None) -> None:
-        """Start the clock."""
-        super().on_train_begin(logs)
-        self.begun, self.first_step = time.perf_counter(), updates(self.model)
-
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Begin a bar, and say how far training is."""
         step = updates(self.model)
         self.target = min(len(self.batches.rows), self.max_steps - step)
         left = ""
-        if made := step - self.first_step:
-            seconds = (time.perf_counter() - self.begun) / made * (self.max_steps - step)
+        if len(self.times) > 1:
+            seconds = (self.times[-1] - self.times[0]) / (len(self.times) - 1) * (self.max_steps - step)
             left = f", about {_duration(seconds)} left"
         print(f"epoch {epoch + 1}, step {step:,} of {self.max_steps:,}{left}", flush=True)
+        self.times.clear()
         super().on_epoch_begin(epoch, logs)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Read the clock."""
+        self.times.append(time.perf_counter())
+        super().on_train_batch_end(batch, logs)
 
 
 def _duration(seconds: float) -> str:
