@@ -124,9 +124,6 @@ def test_none_is_a_word_where_only_words_are_allowed() -> None:
         ({"training": {"seed": 2**32}}, ["training.seed must be below", str(2**32)]),
         ({"training": {"learning_rate_factor": float("inf")}}, ["training.learning_rate_factor", "inf"]),
         ({"training": {"label_smoothing": 1.0}}, ["training.label_smoothing", "1.0"]),
-        ({"training": {"r_drop": -1.0}}, ["training.r_drop must be at least 0", "-1"]),
-        ({"training": {"r_drop_after": 7}}, ["r_drop_after needs r_drop", "r_drop_after=7"]),
-        ({"model": {"dropout_rate": 0.0}, "training": {"r_drop": 5.0}}, ["training.r_drop needs dropout", "0.0"]),
         ({"decoding": {"max_extra_length": 0}}, ["decoding.max_extra_length must be at least 1", "0"]),
         ({"model": {"share_embeddings": "all"}, "tokenizer": {"shared": False}}, ["share_embeddings", "shared=false"]),
         (

@@ -150,8 +150,6 @@ class TrainingConfig:
     clip_norm: float = _setting(0.0, "most global norm of the gradient; 0 does not clip")
     accumulate: int = _setting(1, "parts that an update is computed in, each of data.batch_tokens")
     label_smoothing: float = _setting(0.1, "share of the probability spread over the vocabulary (paper 5.4)")
-    r_drop: float = _setting(0.0, "alpha of R-Drop: two passes that dropout should not make unlike; 0: one pass")
-    r_drop_after: int = _setting(0, "updates by one pass before R-Drop begins")
     ema_decay: float = _setting(0.0, "of a moving average of the weights, which is then the model; 0: the weights")
     mixed_precision: str = _setting(
         "float32", "float32, bfloat16 or float16: what layers compute in (--mixed-precision)"
@@ -174,14 +172,9 @@ class TrainingConfig:
             self,
             dict.fromkeys(("max_steps", "warmup_steps", "accumulate", "bleu_sentences"), 1)
             | dict.fromkeys(("checkpoint_every", "keep_last", "keep_best"), 1)
-            | dict.fromkeys(("weight_decay", "clip_norm", "r_drop", "r_drop_after"), 0)
-            | dict.fromkeys(("early_stopping", "bleu_every", "samples", "seed"), 0),
+            | dict.fromkeys(("weight_decay", "clip_norm", "early_stopping", "bleu_every", "samples", "seed"), 0),
             rates=("label_smoothing", "ema_decay"),
         )
-        if self.r_drop_after and not self.r_drop:
-            raise InputError(
-                f"r_drop_after needs r_drop, such as 5. Received: r_drop_after={self.r_drop_after}, r_drop=0"
-            )
         if self.seed >= 2**32:
             raise InputError(f"seed must be below 2**32. Received: {self.seed}")
         for name in ("learning_rate_factor", "learning_rate"):
@@ -266,10 +259,6 @@ class Config:
             raise InputError(
                 "data.bpe_dropout draws without a seed: give no training.deterministic with it. "
                 f"Received: data.bpe_dropout={self.data.bpe_dropout}"
-            )
-        if self.training.r_drop and not (self.model.dropout_rate or self.model.attention_dropout_rate):
-            raise InputError(
-                "training.r_drop needs dropout: give a model.dropout_rate. Received: model.dropout_rate=0.0"
             )
         if self.model.positions == "learned" and self.data.max_length > self.model.max_positions:
             raise InputError(

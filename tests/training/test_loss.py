@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer.training import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
-from tf_transformer.training.loss import divergences, token_losses
+from tf_transformer.training.loss import token_losses
 
 B, T, V = 2, 3, 7
 LABELS = np.array([[5, 1, 0], [2, 0, 0]])
@@ -31,31 +31,6 @@ def test_the_written_gradient_is_the_derived_one(e):
         ours = tf.reduce_sum(token_losses(LABELS, logits, e) * upstream)
         theirs = -tf.reduce_sum(smoothed(e) * tf.nn.log_softmax(logits) * (REAL * upstream)[..., None])
     np.testing.assert_allclose(tape.gradient(ours, logits), tape.gradient(theirs, logits), atol=1e-5)
-
-
-def derived_divergences(logits):
-    """By the definition, from Keras's own divergence."""
-    p, q = tf.split(tf.nn.softmax(logits), 2)
-    return (keras.losses.kl_divergence(p, q) + keras.losses.kl_divergence(q, p)) / 2 * REAL
-
-
-def test_divergences_are_the_mean_of_keras_s_both_ways():
-    logits = tf.Variable(np.concatenate([LOGITS, 2 * LOGITS[..., ::-1]]))
-    upstream = np.arange(1.0, 7).reshape(B, T).astype("float32")
-    with tf.GradientTape(persistent=True) as tape:
-        ours, theirs = divergences(LABELS, logits), derived_divergences(logits)
-        totals = [tf.reduce_sum(found * upstream) for found in (ours, theirs)]
-    assert np.all(theirs[REAL] > 0.1)
-    np.testing.assert_allclose(ours, theirs, atol=1e-5)
-    np.testing.assert_allclose(*(tape.gradient(total, logits) for total in totals), atol=1e-5)
-
-
-def test_like_predictions_do_not_diverge():
-    shifted = tf.Variable(np.concatenate([LOGITS, LOGITS + 5]))
-    with tf.GradientTape() as tape:
-        found = divergences(LABELS, shifted)
-    np.testing.assert_allclose(found, np.zeros((B, T)), atol=1e-6)
-    np.testing.assert_allclose(tape.gradient(found, shifted), np.zeros(shifted.shape), atol=1e-6)
 
 
 def test_smoothing_gives_no_mass_to_padding():

@@ -79,7 +79,6 @@ def assert_same_bits(one, other):
 def test_sigkill_at_any_moment_changes_no_bit(start, tmp_path):
     chance = random.Random(SEED)
     settings = {"max_steps": 150, "checkpoint_every": 7, "ema_decay": 0.9, "clip_norm": 1.0}
-    settings |= {"r_drop": 2.0, "r_drop_after": 70}
     finish(start("whole", "--deterministic", **settings))
     killed = tmp_path / "killed" / "checkpoints"
     moments = []

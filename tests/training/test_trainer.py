@@ -5,10 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_transformer import Transformer
-from tf_transformer.training import SmoothedCrossEntropy, TokenAccuracy, Trainer
-from tf_transformer.training.loss import token_losses
-from tf_transformer.training.trainer import dropout_seeds
+from tf_transformer.training import Trainer
 
 CASES = {
     "whole": {"batch_tokens": 96, "accumulate": 1, "clip": 0.0},
@@ -181,58 +178,6 @@ def test_any_model_and_loss_that_is_a_sum_will_do():
         assert logged[-1][-1] < logged[-1][0]
         assert trainer.evaluate(data, verbose=0) < logged[-1][-1]
     np.testing.assert_allclose(*logged, rtol=1e-5)
-
-
-@pytest.mark.parametrize("parts", [1, 2])
-def test_r_drop_adds_half_of_alpha_times_keras_s_divergence(parts):
-    alpha, before = 3.0, 2
-    sizes = {"num_layers": 1, "d_model": 6, "num_heads": 2, "dff": 5, "input_vocab_size": 11, "target_vocab_size": 13}
-    keras.utils.set_random_seed(5)
-    model = Transformer(**sizes, dropout_rate=0.3)
-    model.build(((None, None), (None, None)))
-    rng = np.random.default_rng(1)
-    source, target, labels = (rng.integers(4, 11, size=(4, length)) for length in (7, 3, 3))
-    labels[1:, 2] = 0
-    weights = np.full(4, 1 / (labels != 0).sum(), "float32")
-    trainer = Trainer(model, parts, r_drop=alpha, r_drop_after=before)
-    trainer.compile(keras.optimizers.SGD(0.1), SmoothedCrossEntropy(0.1), metrics=[TokenAccuracy()])
-
-    def update():
-        """Return the loss that is logged, and the gradient."""
-        weights_before = model.get_weights()
-        data = tf.data.Dataset.from_tensors(((source, target), labels, weights))
-        loss = trainer.fit(data, verbose=0).history["loss"][0]
-        return loss, [(was - now) / 0.1 for was, now in zip(weights_before, model.get_weights(), strict=True)]
-
-    def expected(passes):
-        """Return loss and gradient under the dropout masks that come next, for so many passes of each part."""
-        total = 0.0
-        with tf.GradientTape() as tape:
-            for rows in np.split(np.arange(4), parts):
-                twice = np.tile(rows, passes)
-                logits = model((source[twice], target[twice]), training=True)
-                losses = tf.reduce_sum(token_losses(labels[twice], logits, 0.1), axis=1)
-                total += tf.reduce_sum(losses * weights[twice]) / passes
-                if passes == 2:
-                    p, q = tf.split(tf.nn.softmax(logits), 2)
-                    both = keras.losses.kl_divergence(p, q) + keras.losses.kl_divergence(q, p)
-                    total += alpha / 2 * tf.reduce_sum(both / 2 * (labels[rows] != 0) * weights[rows, None])
-        return float(total), tape.gradient(total, model.trainable_weights)
-
-    for passes in (1, 1, 2, 2):
-        seeds = [seed.numpy() for seed in dropout_seeds(model)]
-        loss, gradients = expected(passes)
-        for seed, value in zip(dropout_seeds(model), seeds, strict=True):
-            seed.assign(value)
-        found_loss, found = update()
-        assert found_loss == pytest.approx(loss, rel=1e-5)
-        for mine, theirs in zip(found, gradients, strict=True):
-            np.testing.assert_allclose(mine, tf.convert_to_tensor(theirs), atol=1e-5)
-
-
-def test_r_drop_below_0_is_refused():
-    with pytest.raises(ValueError, match="r_drop=-1"):
-        Trainer(keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]), r_drop=-1)
 
 
 def test_no_part_is_refused():

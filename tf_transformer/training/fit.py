@@ -189,7 +189,7 @@ def make_trainer(config: Config) -> Trainer:
     model = build_model(config, dtype="float32" if float32 else f"mixed_{settings.mixed_precision}")
     optimizer = make_optimizer(config)
     optimizer.build(model.trainable_variables)
-    trainer = Trainer(model, settings.accumulate, r_drop=settings.r_drop, r_drop_after=settings.r_drop_after)
+    trainer = Trainer(model, settings.accumulate)
     trainer.compile(
         optimizer,
         loss=SmoothedCrossEntropy(settings.label_smoothing),

@@ -26,51 +26,6 @@ def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
     return tf.reshape(losses, tf.shape(labels)) * tf.cast(labels != PAD, tf.float32)
 
 
-def divergences(labels: Any, logits: Any) -> Any:
-    """How unlike two predictions of every token are, 0 at padding: the divergence of R-Drop (Wu et al. 2021).
-
-    It is the mean of the Kullback-Leibler divergences of the one from the other and of the other from the one.
-
-    Args:
-        labels: token ids, [B, T]; 0 is padding.
-        logits: [2B, T, V]: of all sentences once, then of all of them again.
-
-    Returns:
-        [B, T], float32, in nats.
-    """
-    _, rows = _rows(labels, logits)
-    found = tf.reshape(_divergence(rows), tf.shape(labels))
-    return found * tf.cast(labels != PAD, tf.float32)
-
-
-def _divergence(logits: tf.Tensor) -> tf.Tensor:
-    """The divergence [N] between the halves of logits [2N, V], with a gradient written out, as `_cross_entropy`."""
-    probabilities, log_totals = _softmax(logits)
-    p, q = tf.split(probabilities, 2)
-
-    @tf.custom_gradient
-    def divergence(logits: tf.Tensor) -> Any:
-        z, y = tf.split(logits, 2)
-        log_total, log_other = tf.split(log_totals, 2)
-        ratios = z - y - (log_total - log_other)[:, None]  # log(p / q)
-        forward = tf.reduce_sum(p * ratios, axis=-1)
-        backward = -tf.reduce_sum(q * ratios, axis=-1)
-
-        def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            half = upstream[:, None] / 2
-            return tf.concat(
-                [
-                    (p * (ratios - forward[:, None] + 1) - q) * half,
-                    (q * (-ratios - backward[:, None] + 1) - p) * half,
-                ],
-                axis=0,
-            )
-
-        return (forward + backward) / 2, gradient
-
-    return divergence(logits)
-
-
 def _rows(labels: Any, logits: Any) -> tuple[tf.Tensor, tf.Tensor]:
     """Return labels [B, T] as [N] and logits [B, T, V] as [N, V].
 
@@ -79,22 +34,14 @@ def _rows(labels: Any, logits: Any) -> tuple[tf.Tensor, tf.Tensor]:
     return tf.reshape(tf.cast(labels, tf.int32), [-1]), tf.reshape(tf.cast(logits, tf.float32), [-1, logits.shape[-1]])
 
 
-def _softmax(logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the probabilities [N, V] of logits [N, V], and the log [N] of what normalises them.
-
-    The normaliser is taken from the greatest probability: to sum the exponentials again would make them again.
-    """
-    probabilities = tf.nn.softmax(logits)
-    return probabilities, tf.reduce_max(logits, axis=-1) - tf.math.log(tf.reduce_max(probabilities, axis=-1))
-
-
 def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor, label_smoothing: float) -> tf.Tensor:
     """Cross-entropy [N] of labels [N] under logits [N, V], with a gradient written out.
 
-    Differentiated step by step it would make a dozen tensors [N, V]; this makes the softmax, and changes it where
-    the labels stand.
+    Differentiated step by step it would make a dozen tensors [N, V]; this makes the softmax, takes the normaliser from
+    its greatest probability, and changes it where the labels stand.
     """
-    probabilities, log_total = _softmax(logits)
+    probabilities = tf.nn.softmax(logits)
+    log_total = tf.reduce_max(logits, axis=-1) - tf.math.log(tf.reduce_max(probabilities, axis=-1))
     # The probability that smoothing gives a token: none to padding.
     smooth = label_smoothing / (logits.shape[-1] - 1)
     smoothed = smooth * tf.cast(tf.range(logits.shape[-1]) != PAD, tf.float32)

@@ -5,7 +5,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tf_transformer.training.loss import divergences
 from tf_transformer.training.strategy import workers
 
 
@@ -16,33 +15,18 @@ class Trainer(keras.Model):
     weights of `Batches` it is that of the mean loss of a token, whatever the numbers of both. Make it within the
     scope of the strategy, compile and fit it; the weights are those of the model that it was given.
 
-    With R-Drop (Wu et al. 2021) every sentence goes through the model twice, under two dropout masks; the loss is the
-    mean of both plus half of `r_drop` times the divergence between what they predict: half of that paper's loss.
-
     Args:
         model: a built model whose loss is a sum over its inputs.
         accumulate: equal parts that the rows of a replica are cut into, one after the other; their number must
             divide by it.
-        r_drop: alpha of R-Drop, whose paper has 5 for translation; 0 is one pass, and no divergence. The outputs
-            must be logits [B, T, V] and the labels [B, T], 0 padding.
-        r_drop_after: updates that are made by one pass before.
-
-    Raises:
-        ValueError: accumulate below 1, or r_drop or r_drop_after below 0.
     """
 
-    def __init__(
-        self, model: keras.Model, accumulate: int = 1, *, r_drop: float = 0.0, r_drop_after: int = 0, **kwargs: Any
-    ):
+    def __init__(self, model: keras.Model, accumulate: int = 1, **kwargs: Any):
         super().__init__(**kwargs)
         if accumulate < 1:
             raise ValueError(f"accumulate must be at least 1. Received: {accumulate}")
-        if r_drop < 0 or r_drop_after < 0:
-            raise ValueError(f"r_drop and r_drop_after must be at least 0. Received: {r_drop=}, {r_drop_after=}")
         self.trained = model
         self.accumulate = accumulate
-        self.r_drop = r_drop
-        self.r_drop_after = r_drop_after
         self.built = True
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
@@ -51,13 +35,7 @@ class Trainer(keras.Model):
 
     def train_step(self, data: Any) -> dict[str, Any]:
         """Update the weights by one batch `(inputs, labels, weights)` and return the metrics."""
-        if self.r_drop and self.r_drop_after:
-            is_early = self.optimizer.iterations < self.r_drop_after
-            gradients = tf.cond(
-                is_early, lambda: self._accumulated(data, 0.0), lambda: self._accumulated(data, self.r_drop)
-            )
-        else:
-            gradients = self._accumulated(data, self.r_drop)
+        gradients = self._gradients(data) if self.accumulate == 1 else self._accumulated(data)
         if isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
             gradients = _finite_on_all_replicas(gradients)
         self.optimizer.apply(gradients, self.trainable_weights)
@@ -68,37 +46,28 @@ class Trainer(keras.Model):
         self._loss(data, parts=1, training=False)
         return _logs(self.get_metrics_result())
 
-    def _loss(self, data: Any, parts: int, training: bool, r_drop: float = 0.0) -> Any:
+    def _loss(self, data: Any, parts: int, training: bool) -> Any:
         """Return the loss of one of so many parts of a batch, and add it to the metrics."""
         inputs, labels, weights = data
-        if r_drop:
-            inputs, labels, weights = tf.nest.map_structure(lambda x: tf.concat([x, x], axis=0), data)
-            weights /= 2
         outputs = self(inputs, training=training)
         loss = self.compute_loss(inputs, labels, outputs, weights, training=training)
-        if r_drop:
-            _, labels_once, weights_once = data
-            divergence = tf.reduce_sum(divergences(labels_once, outputs), axis=-1)
-            loss += r_drop / 2 * tf.reduce_sum(divergence * weights_once)
         # The mean over parts and replicas is then the loss of the batch.
         self._loss_tracker.update_state(loss * parts * tf.distribute.get_strategy().num_replicas_in_sync)
         self.compute_metrics(inputs, labels, outputs, weights)
         return loss
 
-    def _gradients(self, data: Any, r_drop: float) -> list[Any]:
+    def _gradients(self, data: Any) -> list[Any]:
         with tf.GradientTape() as tape:
-            loss = self.optimizer.scale_loss(self._loss(data, self.accumulate, training=True, r_drop=r_drop))
+            loss = self.optimizer.scale_loss(self._loss(data, self.accumulate, training=True))
         # Dense: those of a table of learned positions come as slices.
         return [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, self.trainable_weights)]
 
-    def _accumulated(self, data: Any, r_drop: float) -> list[Any]:
-        if self.accumulate == 1:
-            return self._gradients(data, r_drop)
+    def _accumulated(self, data: Any) -> list[Any]:
         rows = tf.shape(tf.nest.flatten(data)[0])[0] // self.accumulate
 
         def add_part(i: Any, sums: list[Any]) -> tuple[Any, list[Any]]:
             part = tf.nest.map_structure(lambda tensor: tensor[i * rows : (i + 1) * rows], data)
-            gradients = self._gradients(part, r_drop)
+            gradients = self._gradients(part)
             return i + 1, [total + gradient for total, gradient in zip(sums, gradients, strict=True)]
 
         zeros = [tf.zeros(weight.shape) for weight in self.trainable_weights]
