@@ -41,6 +41,7 @@ def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor, label_smoothing: float)
     its greatest probability, and changes it where the labels stand.
     """
     probabilities = tf.nn.softmax(logits)
+    # To sum the exponentials again would make them again.
     log_total = tf.reduce_max(logits, axis=-1) - tf.math.log(tf.reduce_max(probabilities, axis=-1))
     # The probability that smoothing gives a token: none to padding.
     smooth = label_smoothing / (logits.shape[-1] - 1)

@@ -19,6 +19,9 @@ class Trainer(keras.Model):
         model: a built model whose loss is a sum over its inputs.
         accumulate: equal parts that the rows of a replica are cut into, one after the other; their number must
             divide by it.
+
+    Raises:
+        ValueError: accumulate below 1.
     """
 
     def __init__(self, model: keras.Model, accumulate: int = 1, **kwargs: Any):
