@@ -65,9 +65,16 @@ def test_it_does_not_go_on(run, capsys, tmp_path):
 
 
 def test_what_cannot_be_averaged_is_refused(run, tmp_path):
-    kept = len(checkpoints.all_of(run.checkpoints))
-    with pytest.raises(InputError, match=rf"has {kept} checkpoints: train with --set training\.keep_last={kept + 1}"):
-        average_run(run.path, last=kept + 1)
+    settings = {"keep_last": 5, "keep_best": 1}
+    assert {name: getattr(run.config.training, name) for name in settings} == settings
+    for last, best in ((6, None), (None, 2)):
+        name, kept = ("keep_best", 1) if best else ("keep_last", 5)
+        with pytest.raises(InputError, match=rf"with training\.{name}={kept}: train with --set .*{name}={kept + 1}"):
+            average_run(run.path, last=last, best=best)
+    for old in checkpoints.all_of(run.checkpoints)[:-2]:
+        old.unlink()
+    with pytest.raises(InputError, match="has 2 checkpoints: average those, train longer, or lower"):
+        average_run(run.path, last=3)
     with pytest.raises(InputError, match="either how many of the last checkpoints, or of the best"):
         average_run(run.path)
     with pytest.raises(InputError, match="must be at least 1. Received: 0"):

@@ -366,6 +366,7 @@ def test_evaluate_compares_with_a_file_and_with_a_model(
         (["--data", "toi"], ["unknown dataset 'toi'", "did you mean 'toy'"]),
         (["--data", "good"], ["--source", "--target"]),
         (["--data", "single.tsv"], ["single.tsv", "no pair", "'test'"]),
+        (["--json", "--examples", "2"], ["--json shows no examples", "Received: --examples 2"]),
         (["--tokenize", "14a"], ["sacreBLEU '14a'", "did you mean '13a'"]),
     ],
 )
@@ -376,6 +377,20 @@ def test_evaluate_refuses_before_it_translates(
     for part in parts:
         assert part in said
     assert shouting == []
+
+
+def test_evaluate_writes_into_what_is_no_plain_file(
+    shouting: list[int], work: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (work / "real.txt").write_text("old\n")
+    (work / "link.txt").symlink_to("real.txt")
+    os.mkfifo(work / "pipe")
+    reader = subprocess.Popen(["cat", work / "pipe"], stdout=subprocess.PIPE)
+    for output in ("link.txt", "pipe"):
+        assert main(["evaluate", "--model", "any", "--output", output]) == 0
+    assert reader.communicate(timeout=60)[0] == (work / "real.txt").read_bytes()
+    assert (work / "real.txt").read_text().count("\n") == SIZES["test"]
+    assert (work / "link.txt").is_symlink() and (work / "pipe").is_fifo()
 
 
 def test_evaluate_leaves_nothing_half_written(

@@ -49,8 +49,8 @@ def average_run(
         The new run directory. It translates, exports and starts other runs (`init_from`), but does not go on.
 
     Raises:
-        InputError: both or none of `last` and `best`; fewer checkpoints than that; an output that exists; a damaged
-            checkpoint.
+        InputError: both or none of `last` and `best`; fewer checkpoints than that, or fewer that training keeps; an
+            output that exists; a damaged checkpoint.
     """
     if (last is None) == (best is None):
         raise InputError(f"give either how many of the last checkpoints, or of the best. Received: {last=}, {best=}")
@@ -61,11 +61,17 @@ def average_run(
     settings = run.config.training
     known = checkpoints.all_of(run.checkpoints)
     candidates = known[::-1] if best is None else checkpoints.best(known, settings.best_by)
-    if len(candidates) < wanted:
-        kept = "keep_last" if best is None else "keep_best"
+    kept = "keep_last" if best is None else "keep_best"
+    # Of more than are kept, those between were deleted: an old one would be taken for one of the last.
+    if wanted > getattr(settings, kept):
         raise InputError(
-            f"{run.path} has {len(candidates)} {'' if best is None else 'validated '}checkpoints: train with "
-            f"--set training.{kept}={wanted} to keep as many. Received: {wanted}"
+            f"{run.path} was trained with training.{kept}={getattr(settings, kept)}: train with --set "
+            f"training.{kept}={wanted} to keep as many. Received: {wanted}"
+        )
+    if len(candidates) < wanted:
+        raise InputError(
+            f"{run.path} has {len(candidates)} {'' if best is None else 'validated '}checkpoints: average those, train "
+            f"longer, or lower training.checkpoint_every. Received: {wanted}"
         )
     chosen = sorted(candidates[:wanted])
     place = Path(output or run.path / f"average-{'last' if best is None else 'best'}-{wanted}")

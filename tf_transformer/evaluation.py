@@ -88,12 +88,12 @@ def bleu_metric(tokenize: str) -> BLEU:
     """Return sacreBLEU's metric with a tokenizer.
 
     Raises:
-        InputError: a tokenizer that sacreBLEU does not have, or that needs a package that is not installed.
+        InputError: a tokenizer that sacreBLEU does not have, or that needs a package or a file that is not there.
     """
     if tokenize not in TOKENIZERS:
         raise unknown("tokenizer of sacreBLEU", tokenize, TOKENIZERS)
     try:
         # `force`: tokenised text is meant to be so.
         return BLEU(tokenize=tokenize, force=tokenize == "none")
-    except (RuntimeError, ImportError) as error:
-        raise InputError(f"sacreBLEU's tokenizer {tokenize} is not installed: {' '.join(str(error).split())}") from None
+    except (RuntimeError, ImportError, OSError) as error:  # some are downloaded
+        raise InputError(f"sacreBLEU's tokenizer {tokenize} is not to be had: {' '.join(str(error).split())}") from None

@@ -11,6 +11,7 @@ from typing import Any
 import sentencepiece
 import tensorflow as tf
 import tensorflow_text as tf_text
+from sentencepiece import sentencepiece_model_pb2
 from tensorflow_text.python.ops import sentencepiece_tokenizer
 
 from tf_transformer.config import TokenizerConfig
@@ -72,6 +73,12 @@ class Tokenizer(tf.Module):
             return cls(Path(path).read_bytes(), name=str(path))
         except OSError as error:
             raise InputError(f"cannot read the tokenizer {path}: {error.strerror}") from None
+
+    @property
+    def is_bpe(self) -> bool:
+        """Whether it merges by byte pair encoding."""
+        spec = sentencepiece_model_pb2.ModelProto.FromString(self.model).trainer_spec
+        return spec.model_type == spec.BPE
 
     def tokenize(self, text: Any) -> tf.RaggedTensor:
         """Tokenise strings [B] to ids [B, any], without start and end. Invalid UTF-8 is read as U+FFFD."""

@@ -151,7 +151,9 @@ def test_an_epoch_that_is_drawn_anew_may_be_entered_near_its_end(toy: Pairs, toy
     assert len(list(batches.dataset())) == 1
 
 
-def test_words_cannot_be_cut_by_chance(toy: Pairs) -> None:
-    words = TokenizerConfig(vocab_size=500, model_type="word")
-    with pytest.raises(InputError, match="this tokenizer cannot cut by chance"):
-        drawing(toy, Tokenizer(train_tokenizer([*toy.sources, *toy.targets], words)), 0.1)
+@pytest.mark.parametrize("model_type", ["unigram", "word"])
+def test_a_tokenizer_without_merges_has_none_to_leave_out(toy: Pairs, model_type: str) -> None:
+    """SentencePiece would take the dropout for the exponent of a unigram model's probabilities."""
+    config = TokenizerConfig(vocab_size=500, model_type=model_type)
+    with pytest.raises(InputError, match=r"data\.bpe_dropout needs a BPE"):
+        drawing(toy, Tokenizer(train_tokenizer([*toy.sources, *toy.targets], config)), 0.1)

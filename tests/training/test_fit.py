@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from tf_transformer import checkpoints, load
 from tf_transformer.data import Batches, encode, read
@@ -20,8 +21,8 @@ STEPS_PER_EPOCH = 6
 def test_a_run_directory_holds_what_it_should(corpus, tmp_path, small, epoch_rows):
     config = small(corpus, max_steps=2 * STEPS_PER_EPOCH)
     run = train(config, tmp_path / "run")
-    expected = {"checkpoints", "config.json", "history.csv", "tokenizer.model"}
-    assert set(os.listdir(run.path)) - {"tensorboard"} == expected
+    expected = {"checkpoints", "config.json", "history.csv", "tensorboard", "tokenizer.model"}
+    assert set(os.listdir(run.path)) == expected
     description = json.loads((run.path / "config.json").read_text())
     assert description["format_version"] == 1
     assert {"tensorflow", "keras", "tf-transformer"} <= set(description["packages"])
@@ -127,6 +128,23 @@ def test_overwrite_starts_anew_and_a_foreign_folder_is_refused(corpus, tmp_path,
         with pytest.raises(InputError, match="mine is not a run directory"):
             train(small(corpus), tmp_path / "mine", overwrite=overwrite)
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "precious"
+
+
+def test_what_would_fail_later_is_refused_before_anything_is_lost(corpus, tmp_path, small):
+    run = train(small(corpus, max_steps=2), tmp_path / "run")
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    for overwrite in (False, True):
+        with pytest.raises(InputError, match="did you mean '13a'"):
+            train(small(corpus, max_steps=3, bleu_every=1, bleu_tokenize="13b"), run.path, overwrite=overwrite)
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+
+
+def test_tensorboard_has_every_update_once(corpus, tmp_path, small):
+    for steps in (4, 7):
+        run = train(small(corpus, max_steps=steps), tmp_path / "run")
+    events = EventAccumulator(str(run.path / "tensorboard" / "train")).Reload()
+    scalars = [event.step for event in events.Tensors("batch_loss")]
+    assert sorted(scalars) == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_a_finished_run_is_left_alone(corpus, tmp_path, small):

@@ -152,6 +152,18 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(corpus, tmp_pa
     assert checkpoints.state_of(checkpoints.all_of(run.checkpoints)[-1])["step"] == 5
 
 
+def test_where_all_checkpoints_are_damaged_nothing_is_begun(corpus, tmp_path, small):
+    run = train(small(corpus, max_steps=2), tmp_path / "run")
+    (only,) = checkpoints.all_of(run.checkpoints)
+    only.write_bytes(only.read_bytes()[:500])
+    before = run.history.read_text()
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"all checkpoints of .*run are damaged: --overwrite starts anew"):
+            train(small(corpus, max_steps=3), tmp_path / "run")
+    assert run.history.read_text() == before
+    assert checkpoints.all_of(run.checkpoints) == [only]
+
+
 def test_a_full_disk_stops_with_a_clear_error_and_keeps_the_last_checkpoint(corpus, tmp_path, small):
     """Simulated by a limit on the size of files, below that of a checkpoint."""
     run = train(small(corpus, max_steps=2), tmp_path / "run")

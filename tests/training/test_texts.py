@@ -11,10 +11,12 @@ from tf_transformer.cli import main
 from tf_transformer.config import DataConfig
 from tf_transformer.data import Batches, encode
 from tf_transformer.errors import InputError
+from tf_transformer.run_directory import RunDirectory
 from tf_transformer.settings import override
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
 from tf_transformer.training.fit import train
 from tf_transformer.training.texts import read_texts
+from tf_transformer.training.trainer import Trainer
 
 
 def write(folder, **splits):
@@ -108,6 +110,76 @@ def test_fine_tuning_from_the_command_line(corpus, small, two, tmp_path):
     base.path.rename(tmp_path / "elsewhere")
     assert main([*command, "--max-steps", "2"]) == 0  # goes on, and does not need the base any more
     assert checkpoints.state_of(checkpoints.all_of(tuned.checkpoints)[-1])["step"] == 2
+
+
+@pytest.fixture
+def interrupted(corpus, small, tmp_path, monkeypatch):
+    """A base, the config of a run from it that hardly learns, and that run, ended before its first checkpoint."""
+    base = train(small(corpus, max_steps=3), tmp_path / "base")
+    config = small(corpus, init_from=str(base.path), learning_rate=1e-20, max_steps=1)
+
+    def end(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "fit", end)
+        with pytest.raises(KeyboardInterrupt):
+            train(config, tmp_path / "tuned")
+    return base, config, RunDirectory(tmp_path / "tuned")
+
+
+def test_fine_tuning_that_had_no_checkpoint_yet_starts_from_the_run_again(interrupted):
+    base, config, tuned = interrupted
+    assert checkpoints.all_of(tuned.checkpoints) == []
+    train(config, tuned.path)
+    for one, other in zip(tuned.model().get_weights(), base.model().get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_fine_tuning_that_had_no_checkpoint_yet_needs_the_same_run(interrupted, corpus, small, tmp_path):
+    base, config, tuned = interrupted
+    base.path.rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="base is not a run directory"):
+        train(config, tuned.path)
+    tokenizer = {"tokenizer": {"vocab_size": 280}}
+    train(override(small(corpus, max_steps=1), tokenizer), base.path)
+    with pytest.raises(InputError, match=r"does not fit: model\.input_vocab_size is 280 there, 283 here.*; its token"):
+        train(config, tuned.path)
+
+
+def test_the_run_that_was_started_from_stays_what_it_was(interrupted, tmp_path):
+    _, config, tuned = interrupted
+    train(config, tuned.path)
+    other = {"training": {"max_steps": 2, "init_from": str(tmp_path / "other")}}
+    with pytest.raises(InputError, match=r"training\.init_from was '.*base', is '.*other'"):
+        train(override(config, other), tuned.path)
+    train(override(config, {"training": {"max_steps": 2, "init_from": None}}), tuned.path)
+    again = RunDirectory(tuned.path)
+    assert again.config.training.init_from == config.training.init_from
+    assert checkpoints.state_of(checkpoints.all_of(again.checkpoints)[-1])["step"] == 2
+
+
+def test_settings_are_held_against_the_run_that_is_started_from(corpus, small, tmp_path, capsys):
+    """The preset has 4 layers and one tokenizer."""
+    layers = {"num_layers": 5, "share_embeddings": "target"}
+    separate = override(small(corpus, max_steps=1), {"model": layers, "tokenizer": {"shared": False}})
+    base = train(separate, tmp_path / "base")
+    command = ["train", "--data", str(corpus), "--source", "xx", "--target", "yy", "--init-from", str(base.path)]
+    command += ["--run-dir", str(tmp_path / "tuned"), "--max-steps", "1", "--set", "decoding.attention_layer=5"]
+    assert main(command) == 0
+    tuned = RunDirectory(tmp_path / "tuned")
+    assert tuned.config.decoding.attention_layer == 5
+    assert tuned.config.tokenizer == separate.tokenizer
+    assert main([*command, "--set", "decoding.attention_layer=7"]) == 2
+    assert "at most model.num_layers, 5. Received: 7" in capsys.readouterr().err
+
+
+def test_an_epoch_without_a_pair_is_refused(two):
+    texts = read_texts(two)
+    tokenizer = Tokenizer(train_tokenizer(["a b c d g h"], override_vocabulary()))
+    pairs = encode(texts.training, tokenizer, tokenizer, 16)
+    with pytest.raises(InputError, match=r"epoch 1 has no pair: raise data\.weights"):
+        Batches(pairs, 64, seed=3, repeats=np.full(len(pairs), 1e-3))
 
 
 def test_a_run_that_does_not_fit_is_refused(corpus, small, two, tmp_path, capsys):

@@ -1,30 +1,41 @@
 """Validation: BLEU, samples, the best checkpoint, and stopping early."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from tf_transformer import checkpoints
-from tf_transformer.config import TrainingConfig
+from tf_transformer import checkpoints, load
+from tf_transformer.config import DecodingConfig, TrainingConfig
 from tf_transformer.data import read
 from tf_transformer.errors import InputError
 from tf_transformer.evaluation import score
+from tf_transformer.run_directory import weights
 from tf_transformer.settings import override
 from tf_transformer.training.callbacks import EarlyStopping
 from tf_transformer.training.fit import train
 from tf_transformer.translator import Translator
 
 
-def test_bleu_and_samples_are_those_of_the_saved_model(corpus, small, tmp_path, capsys, epoch_rows):
-    settings = {"max_steps": 12, "ema_decay": 0.5, "samples": 2, "bleu_every": 2, "bleu_sentences": 7}
-    config = small(corpus, best_by="bleu", bleu_tokenize="none", **settings)
-    run = train(config, tmp_path / "run")
+def test_bleu_and_samples_are_those_of_the_saved_model(corpus, small, copy_run, tmp_path, capsys, epoch_rows):
+    """A model that copies learns at a rate that ruins it; its moving average stays what it was."""
+    settings = {"max_steps": 12, "ema_decay": 0.999, "samples": 2, "bleu_every": 2, "bleu_sentences": 7}
+    rate = {"learning_rate": 0.05, "warmup_steps": 12, "init_from": str(copy_run)}
+    config = small(corpus, best_by="bleu", bleu_tokenize="none", **settings, **rate)
+    model = dataclasses.replace(load(copy_run).config.model, input_vocab_size=None, target_vocab_size=None)
+    run = train(dataclasses.replace(config, model=model), tmp_path / "run")
     printed = capsys.readouterr().out
     first, second = epoch_rows(run)
     assert first["val_bleu"] == "" != second["val_bleu"]
-    translator = Translator.load(run.path)
+    translator = Translator.load(run.path, DecodingConfig(beam_size=1))
     pairs = read(config.data, "val")
     translations = translator.translate_strings(pairs.sources[:7])
-    assert float(second["val_bleu"]) == pytest.approx(score(translations, pairs.targets[:7], "none").bleu, abs=1e-3)
+    bleu = score(translations, pairs.targets[:7], "none").bleu
+    assert float(second["val_bleu"]) == pytest.approx(bleu, abs=1e-3)
+    assert bleu > 50
+    checkpoints.restore(run.best_checkpoint(), weights(translator.model))  # not the average
+    ruined = score(translator.translate_strings(pairs.sources[:7]), pairs.targets[:7], "none").bleu
+    assert ruined < bleu - 20
     for i in (0, 1):
         shown = f"  source       {pairs.sources[i]}\n  translation  {translations[i]}\n"
         assert f"{shown}  reference    {pairs.targets[i]}\n" in printed

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,23 +53,37 @@ def _resolve(options: argparse.Namespace) -> config.Config:
         *({section: {key: value}} for section, key, value in named if value is not None),
     )
     preset = config.preset(options.preset or name)
-    resolved = settings.override(preset, *layers)
-    if (start := resolved.training.init_from) is not None:
+    if (start := _init_from(layers)) is not None:
         goes_on = not options.overwrite and Path(options.run_dir, "config.json").exists()
-        resolved = settings.override(preset, _sizes_of(options.run_dir if goes_on else start), *layers)
+        layers = (_sizes_of(options.run_dir if goes_on else start), *layers)
+    resolved = settings.override(preset, *layers)
     for key in ("input_vocab_size", "target_vocab_size"):
         if (size := getattr(resolved.model, key)) is not None:
             raise InputError(f"model.{key} comes from the tokenizer: set tokenizer.vocab_size. Received: {size}")
     return resolved
 
 
+def _init_from(layers: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return the run to start from, before it is known whether all settings go together: that hangs on this run."""
+    given = None
+    for layer in layers:
+        if isinstance(section := layer.get("training"), Mapping):
+            given = section.get("init_from", given)
+    return given if isinstance(given, str) else None
+
+
 def _sizes_of(run_dir: str) -> dict[str, Any]:
-    """Return the model of a run to start from, as `override` takes it; its vocabulary comes with its tokenizer."""
+    """Return the model and the kind of tokenizer of a run to start from, as `override` takes them."""
     import_tensorflow(to_train=True)
     from tf_transformer.run_directory import RunDirectory
 
-    model = dataclasses.asdict(RunDirectory(run_dir).config.model)
-    return {"model": model | {"input_vocab_size": None, "target_vocab_size": None}}
+    start = RunDirectory(run_dir).config
+    # The tokenizer itself comes from there, and the size of the vocabulary with it.
+    shared = start.tokenizer.shared or start.tokenizer.file is not None
+    return {
+        "model": dataclasses.asdict(start.model) | {"input_vocab_size": None, "target_vocab_size": None},
+        "tokenizer": dataclasses.asdict(start.tokenizer) | {"shared": shared, "file": None},
+    }
 
 
 def average(options: argparse.Namespace) -> None:

@@ -85,6 +85,8 @@ def evaluate(options: argparse.Namespace) -> None:
     output = Path(options.output) if options.output else None
     if output and output.is_dir():
         raise InputError(f"--output {output} is a folder: give a file")
+    if options.json and options.examples:
+        raise InputError(f"--json shows no examples: give one of both. Received: --examples {options.examples}")
     if output:
         check_place("--output", os.fspath(output.parent))
     if options.compare and not Path(options.compare).exists():
@@ -92,8 +94,12 @@ def evaluate(options: argparse.Namespace) -> None:
     pairs, translations, seconds = _translate_split(options)
     scores = evaluation.score(translations, pairs.targets, options.tokenize)
     if output:
-        with written_whole(output) as beside:
-            beside.write_text("".join(f"{translation}\n" for translation in translations), "utf-8")
+        text = "".join(f"{translation}\n" for translation in translations)
+        if output.is_symlink() or (output.exists() and not output.is_file()):
+            output.write_text(text, "utf-8")  # such as /dev/stdout, and a pipe: not to be replaced by a file
+        else:
+            with written_whole(output) as beside:
+                beside.write_text(text, "utf-8")
     comparisons = []
     if options.compare:
         others = _others(options, pairs)

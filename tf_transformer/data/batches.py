@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_transformer.data.encode import TokenPairs
+from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import PAD, START
 
 NO_PAIR = -1
@@ -70,6 +71,9 @@ class Batches:
             three times in the next; of pairs of 0.5 one half is seen in one epoch, the other half in the next.
         draw: gives the pairs anew when an epoch starts, as `cut_by_chance` does; those are as many as `pairs`, cut
             otherwise. By default they stay as they are.
+
+    Raises:
+        InputError: an epoch without any pair, as `repeats` has it.
     """
 
     def __init__(
@@ -108,6 +112,8 @@ class Batches:
     def _plan(self, epoch: int, skip: int) -> None:
         rng = None if self.seed is None else np.random.default_rng((self.seed, epoch))
         pairs = self._pairs_of(epoch)
+        if not len(pairs) and self.repeats is not None:
+            raise InputError(f"epoch {epoch + 1} has no pair: raise data.weights")
         batches = plan(
             self.source_lengths[pairs],
             self.target_lengths[pairs],

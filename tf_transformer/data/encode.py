@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_transformer.data.sources import Pairs
+from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import END, Tokenizer
 
 CHUNK = 4096
@@ -85,11 +86,15 @@ def cut_by_chance(
         max_length: tokens, the end token among them; a side that would be longer is cut without dropout.
 
     Raises:
-        InputError: a tokenizer that has one way to cut.
+        InputError: a tokenizer that is no BPE.
     """
     sources, targets = (list(itertools.compress(side, encoded.keep)) for side in pairs)
     for tokenizer in (source_tokenizer, target_tokenizer):
-        tokenizer.tokenize_by_chance(["a"], dropout)  # refused before anything is trained
+        if not tokenizer.is_bpe:
+            raise InputError(
+                "data.bpe_dropout needs a BPE, and the tokenizer is none: set it to 0, or train one with "
+                f"tokenizer.model_type=bpe. Received: {dropout}"
+            )
 
     def side(sentences: list[str], plain: tf.RaggedTensor, tokenizer: Tokenizer) -> tf.RaggedTensor:
         cut = _tokenize(sentences, lambda text: tokenizer.tokenize_by_chance(text, dropout))

@@ -15,8 +15,10 @@ from tf_transformer import checkpoints
 from tf_transformer.config import Config, DecodingConfig
 from tf_transformer.data import Batches, Pairs, cut_by_chance
 from tf_transformer.errors import InputError
+from tf_transformer.evaluation import bleu_metric
 from tf_transformer.run_directory import RunDirectory, build_model
 from tf_transformer.settings import override
+from tf_transformer.tokenizers import Tokenizer
 from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import make_optimizer
@@ -69,8 +71,14 @@ def train(
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         existing = RunDirectory(path)  # refuses what is not a run, with --overwrite too
     resumed = None if overwrite else existing
+    if config.training.bleu_every:
+        bleu_metric(config.training.bleu_tokenize)  # refused before anything is written
     config = _with_absolute_paths(config)
-    start = RunDirectory(config.training.init_from) if config.training.init_from and not resumed else None
+    if resumed and config.training.init_from is None and (base := resumed.config.training.init_from):
+        config = override(config, {"training": {"init_from": base}})
+    start = None
+    if config.training.init_from and not (resumed and checkpoints.all_of(resumed.checkpoints)):
+        start = RunDirectory(config.training.init_from)
 
     texts = read_texts(config.data)
     tokenizers = source.tokenizers() if (source := resumed or start) else make_tokenizers(config, texts.training)
@@ -79,7 +87,7 @@ def train(
     if resumed:
         refuse_differences(resumed, config, texts.description())
     if start:
-        _refuse_other_model(start, config)
+        _refuse_other_model(start, config, tokenizers)
     batches, validation = _batches(config, texts, tokenizers, strategy.num_replicas_in_sync)
 
     keras.utils.set_random_seed(config.training.seed)
@@ -162,7 +170,7 @@ def _callbacks(
         # Before the checkpoints: rows after the checkpoint that a run resumes from are dropped.
         callbacks += [on.History(run.history, place.step), saver, on.Progress(batches, settings.max_steps)]
         if importlib.util.find_spec("tensorboard"):
-            callbacks.append(keras.callbacks.TensorBoard(os.fspath(run.path / "tensorboard"), update_freq=1))
+            callbacks.append(on.TensorBoard(os.fspath(run.path / "tensorboard"), update_freq=1))
     if settings.early_stopping:
         past = on.validations(path / "history.csv", settings.best_by, place.step)
         callbacks.append(on.EarlyStopping(settings.best_by, settings.early_stopping, past))
@@ -228,7 +236,7 @@ def _batches(config: Config, texts: Texts, tokenizers: Any, replicas: int) -> tu
     return training, Batches(held_out, data.batch_tokens, multiple_of=replicas)
 
 
-def _refuse_other_model(start: RunDirectory, config: Config) -> None:
+def _refuse_other_model(start: RunDirectory, config: Config, tokenizers: tuple[Tokenizer, Tokenizer]) -> None:
     """Raise InputError where a run to start from has a model or tokenizer that does not fit."""
     old, new = start.config.as_dict()["model"], config.as_dict()["model"]
     rates = ("dropout_rate", "attention_dropout_rate")
@@ -236,8 +244,10 @@ def _refuse_other_model(start: RunDirectory, config: Config) -> None:
         f"model.{k} is {old[k]!r} there, {new[k]!r} here" for k in old if old[k] != new[k] and k not in rates
     ]
     file = config.tokenizer.file
-    if file and any(Path(file).read_bytes() != tokenizer.model for tokenizer in start.tokenizers()):
-        differences.append(f"its tokenizer is not {file}")
+    for there, here in zip(start.tokenizers(), tokenizers, strict=True):
+        if there.model != here.model or (file and there.model != Path(file).read_bytes()):
+            differences.append(f"its tokenizer is not {file or 'the one that this run began with'}")
+            break
     if differences:
         raise InputError(f"--init-from {start.path} does not fit: {'; '.join(differences)}")
 

@@ -21,8 +21,6 @@ MAY_CHANGE = {
     # The text and the tokenizer themselves are compared.
     *(("data", name) for name in ("corpus", "extra_corpora", "validation_corpus")),
     ("tokenizer", "file"),
-    # It was read when the run began.
-    ("training", "init_from"),
 }
 """The settings that may differ when a run goes on: how long it is, what is kept and shown, where its input lies."""
 
@@ -74,19 +72,30 @@ def variables_of(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> d
 
 
 def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribute.Strategy) -> Place:
-    """Restore the last checkpoint that is whole; the damaged ones after it are named and set aside by the chief."""
-    for checkpoint in reversed(checkpoints.all_of(run.checkpoints)):
+    """Restore the last checkpoint that is whole; the damaged ones after it are named and set aside by the chief.
+
+    Raises:
+        InputError: all of them are damaged.
+    """
+    known = checkpoints.all_of(run.checkpoints)
+    damaged = []
+    for checkpoint in reversed(known):
         try:
             state = checkpoints.state_of(checkpoint)
             with strategy.scope():
                 checkpoints.restore(checkpoint, variables)
         except checkpoints.CorruptCheckpointError as error:
-            log.warning("%s; going back to the one before", error)
-            if is_chief(strategy):
-                checkpoints.set_aside(checkpoint)
+            log.warning("%s", error)
+            damaged.append(checkpoint)
             continue
+        if is_chief(strategy):
+            for later in damaged:
+                checkpoints.set_aside(later)
         log.info("going on from %s", checkpoint)
         return Place(state["step"], state["epoch"], state["batch"])
+    if damaged:
+        raise InputError(f"all checkpoints of {run.path} are damaged: --overwrite starts anew")
+    log.info("%s has no checkpoint yet: it begins at its first update", run.path)
     return Place()
 
 

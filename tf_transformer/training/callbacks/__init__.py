@@ -1,7 +1,7 @@
 """What happens between the steps of `model.fit`."""
 
 from tf_transformer.training.callbacks.order import EpochOrder, StopOnNaN
-from tf_transformer.training.callbacks.progress import History, Progress, Throughput, validations
+from tf_transformer.training.callbacks.progress import History, Progress, TensorBoard, Throughput, validations
 from tf_transformer.training.callbacks.saving import SaveCheckpoints, SaveOnSignal
 from tf_transformer.training.callbacks.validation import EarlyStopping, TranslateValidation, ValidateAverage
 
@@ -13,6 +13,7 @@ __all__ = [
     "SaveCheckpoints",
     "SaveOnSignal",
     "StopOnNaN",
+    "TensorBoard",
     "Throughput",
     "TranslateValidation",
     "ValidateAverage",

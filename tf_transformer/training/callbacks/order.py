@@ -69,5 +69,6 @@ def diverged(step: int, what: str) -> InputError:
     """Return the error for training that has gone astray at a step."""
     return InputError(
         f"{what} at step {step}: training stopped, and the checkpoints before that step are kept. "
-        "Lower training.learning_rate_factor (or learning_rate) or raise training.warmup_steps"
+        "Train another --run-dir with a lower training.learning_rate (or learning_rate_factor, where there is none) or "
+        "more training.warmup_steps, perhaps from these by --init-from"
     )

@@ -42,8 +42,10 @@ class Throughput(keras.callbacks.Callback):
 class History(keras.callbacks.Callback):
     """Writes a row of metrics for every execution of the training step, and one with validation for every epoch.
 
-    Losses, accuracy and perplexity are means since the epoch began; seconds are those of training in all. Rows after
-    the step that training resumes from are dropped first.
+    Losses, accuracy and perplexity are means since the epoch began; seconds are those of training in all, and the
+    learning rate is that of the next update. On several devices the row of a step has the mean of what they found each,
+    whatever their numbers of tokens; that of an epoch is exact. Rows after the step that training resumes from are
+    dropped first.
 
     Args:
         path: of the .csv file.
@@ -101,6 +103,15 @@ class History(keras.callbacks.Callback):
             "seconds": f"{time.perf_counter() - self.start:.2f}",
         }
         csv.DictWriter(self.file, self.COLUMNS).writerow(row)
+
+
+class TensorBoard(keras.callbacks.TensorBoard):
+    """Keras's, which counts the batches of a resumed run from 1: they stand at their updates here."""
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Count from the updates made so far."""
+        super().on_train_begin(logs)
+        self._global_train_batch = updates(self.model)
 
 
 def read_history(path: Path) -> list[dict[str, str]]:

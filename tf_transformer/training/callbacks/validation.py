@@ -53,7 +53,7 @@ class TranslateValidation(keras.callbacks.Callback):
         translator: of the model that is trained.
         pairs: the validation sentences.
         samples: how many to print, beside their references.
-        bleu_every: epochs between BLEU scores; 0 has none.
+        bleu_every: epochs between BLEU scores, of greedy search; 0 has none.
         bleu_sentences: the first so many sentences are scored.
         tokenize: sacreBLEU's tokenizer.
         mean: gives the mean of its argument over all machines, so that they agree; there is one by default.
@@ -75,7 +75,8 @@ class TranslateValidation(keras.callbacks.Callback):
         self.samples = samples
         self.bleu_every = bleu_every
         self.bleu_sentences = bleu_sentences
-        self.metric = bleu_metric(tokenize)
+        if bleu_every:
+            self.metric = bleu_metric(tokenize)
         self.mean = mean
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -86,11 +87,12 @@ class TranslateValidation(keras.callbacks.Callback):
             return
         sources, references = self.pairs.sources[:count], self.pairs.targets[:count]
         with averaged(self.model):
-            found = translate_lines(self.translator.translate_strings, sources, count=self.translator.count_tokens)
-            translations = list(found)
+            lines = translate_lines(self.translator.translate_strings, sources, count=self.translator.count_tokens)
+            translations = list(lines)
         if is_scored:
             scored = slice(self.bleu_sentences)
-            logs["val_bleu"] = self.mean(self.metric.corpus_score(translations[scored], [references[scored]]).score)
+            found = self.metric.corpus_score(translations[scored], [references[scored]])
+            logs["val_bleu"] = self.mean(found.score)
             print(f"validation BLEU {logs['val_bleu']:.2f} on {len(translations[scored])} sentences", flush=True)
         for triple in list(zip(sources, translations, references, strict=True))[: self.samples]:
             print("  source       {}\n  translation  {}\n  reference    {}".format(*triple), flush=True)
