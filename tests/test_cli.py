@@ -300,6 +300,7 @@ def translate(monkeypatch: pytest.MonkeyPatch, raw: bytes, *arguments: str) -> i
         (b"a", b"A\n"),
         (b"a\n\n\nb\n", b"A\n\n\nB\n"),
         (b"a\r\nb\r\n", b"A\nB\n"),
+        (b"\xef\xbb\xbfa\nb\n", b"A\nB\n"),
         ("a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg\rh\x00i\n\ufeffj\n".encode(),) * 2,
         ("\t \u3000\n🐈\n".encode(),) * 2,
         (b"long " * 10_000 + b"\nb\n", b"LONG " * 10_000 + b"\nB\n"),

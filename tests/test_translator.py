@@ -310,6 +310,8 @@ def test_attention_of_a_batch_is_that_of_the_layer(tokenizer, translator):
             *[""] * (found.source_tokens.shape[1] - s),
         ]
         np.testing.assert_allclose(found.attention[i, :t, :s], alone.weights[0].mean(axis=0), atol=1e-5)
+        assert not np.any(found.attention[i, t:]) and not np.any(found.attention[i, :, s:])
+    assert not np.any(found.attention[1])
     assert {piece for piece in found.target_tokens[1].numpy()} == {b""}
     assert first.attention("").weights.shape == (2, 7, 0, 1)
     with pytest.raises(InputError, match=r"attention_layer must be at most the layers of the model, 2\. Received: 3"):

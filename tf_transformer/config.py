@@ -28,6 +28,10 @@ SPECIAL_TOKENS = 4
 """Padding, unknown, start and end: ids 0 to 3 of every vocabulary."""
 
 
+MOST = 1_000_000
+"""The greatest of the sizes of a search: their sums must fit into 32 bits."""
+
+
 def _setting(default: Any, help: str) -> Any:
     return field(default=default, metadata={"help": help})
 
@@ -215,6 +219,9 @@ class DecodingConfig:
             | dict.fromkeys(("min_length", "no_repeat_ngram", "top_k", "seed", "coverage_penalty"), 0)
             | {"max_source_length": 2},
         )
+        for name in ("beam_size", "max_source_length", "max_extra_length", "max_length", "min_length", "top_k"):
+            if (getattr(self, name) or 0) > MOST:
+                raise InputError(f"{name} must be at most {MOST}. Received: {getattr(self, name)}")
         if not -10 <= self.length_penalty <= 10:
             raise InputError(f"length_penalty must be -10 to 10. Received: {self.length_penalty}")
         if self.temperature is not None and not 0 < self.temperature < math.inf:

@@ -45,7 +45,7 @@ class Aligned(NamedTuple):
     target_tokens: tf.Tensor
     """[B, T], string, likewise"""
     attention: tf.Tensor
-    """[B, T, S], float32: the mean of the heads of a layer"""
+    """[B, T, S], float32: the mean of the heads of a layer; 0 where either is padding"""
     is_truncated: tf.Tensor
     """[B], as in `Source`"""
 
@@ -135,7 +135,7 @@ class Translator(tf.Module):
             self.target_tokenizer.detokenize(target_ids),
             self.source_tokenizer.pieces_of(source.ids),
             self.target_tokenizer.pieces_of(target_ids),
-            self._search.alignment(source.ids, _shifted(target_ids)),
+            tf.where(target_ids[:, :, None] == PAD, 0.0, self._search.alignment(source.ids, _shifted(target_ids))),
             source.is_truncated,
         )
 
@@ -186,7 +186,7 @@ class Translator(tf.Module):
             ValueError: another number of prefixes than of strings.
         """
         source = self.encode_source(text)
-        if not isinstance(prefix, tuple):
+        if not (isinstance(prefix, tuple) and not prefix):
             prefix = tf.convert_to_tensor(prefix, tf.string)
             if not prefix.shape.is_compatible_with(source.is_truncated.shape):
                 raise ValueError(f"give a prefix for each string. Received: {prefix.shape=}, {source.ids.shape=}")

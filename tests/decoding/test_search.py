@@ -190,6 +190,17 @@ def test_exact_stopping_misses_nothing_and_early_stopping_may(seed, width, alpha
     assert early[0][1] <= exact[0][1] + 1e-5
 
 
+def test_where_short_ones_are_preferred_a_longer_one_may_follow():
+    """Penalised as at the limit, the hypothesis that goes on could not win; as at its next token, it does."""
+    table = np.full((1, 6, 6, 6), -9.0)
+    table[0, 0, START, [END, 4]] = np.log([0.35, 0.65])
+    table[0, 1, 4, END] = 9.0
+    [[(ids, score, _)]] = search(beam_search, table, [6], width=2, alpha=-2.0)
+    expected_score, expected_ids, _ = exhaustive(table[0], 6, alpha=-2.0)[0]
+    assert ids == expected_ids == [4, END]
+    assert score == pytest.approx(expected_score, abs=1e-4)
+
+
 def steps_of(limits, **options):
     """How many steps a beam of 3 takes, and with how many rows."""
     table = tables(7, len(limits), 12, 7)

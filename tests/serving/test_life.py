@@ -1,5 +1,6 @@
 """A server from its start to its end, and what it goes through between."""
 
+import asyncio
 import http.client
 import json
 import shutil
@@ -212,6 +213,45 @@ def test_requests_of_another_model_are_refused(copy_export, tmp_path):
     file.write_bytes(b"damaged" * 10)
     with pytest.raises(InputError, match="is damaged, or of another model"):
         Model(tmp_path, None, Limits(), Metrics())
+
+
+def test_a_name_that_no_address_can_have_is_refused(copy_export):
+    with pytest.raises(InputError, match=r"has no slash\. Received: a/b"):
+        Model(copy_export, "a/b", Limits(), Metrics())
+
+
+def test_warming_up_is_no_batch_of_a_client(copy_export):
+    """Its requests of several sentences are cut into batches of 3."""
+    model = Model(copy_export, None, Limits(max_batch=3), Metrics())
+    model.prepared.result()
+    assert model.batches == 0
+
+
+def test_the_end_waits_for_no_version_that_is_loaded(copy_export, tmp_path, monkeypatch):
+    (tmp_path / "1").symlink_to(copy_export)
+    model = Model(tmp_path, None, Limits(), Metrics())
+    model.prepared.result()
+    assert not model.is_busy
+    (tmp_path / "2").symlink_to(copy_export)
+    loaded = threading.Event()
+    monkeypatch.setattr("tf_transformer.serving.model.Version", lambda *arguments: loaded.wait())
+    at_last = threading.Timer(60, loaded.set)
+    at_last.start()
+
+    async def end() -> None:
+        watching = asyncio.create_task(model.refresh())
+        await asyncio.sleep(0.1)
+        watching.cancel()
+
+    asyncio.run(end())
+    assert model.is_busy and not loaded.is_set()
+    at_last.cancel()
+    loaded.set()
+
+
+def test_a_body_that_grpc_cannot_hold_is_refused():
+    with pytest.raises(InputError, match=r"max_body must be below 2\*\*31\. Received: 2147483648"):
+        Limits(max_body=2**31)
 
 
 @pytest.mark.parametrize("name", ["max_sentences", "max_queue", "max_batch", "timeout"])

@@ -27,7 +27,7 @@ LIMITS = Limits(max_sentences=20, max_characters=300, max_body=2000, max_batch=8
 @pytest.fixture(scope="module")
 def model(copy_export) -> Model:
     model = Model(copy_export, "copy", LIMITS, Metrics())
-    model.warming.result()  # what is counted after this, clients did
+    model.prepared.result()  # what is counted after this, clients did
     return model
 
 

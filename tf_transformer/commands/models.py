@@ -90,11 +90,13 @@ def _decoding(options: argparse.Namespace, run_dir: str) -> config.DecodingConfi
 
 def _given(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Return the options of the search that were given, and what each sets; `--set` before those with a name."""
-    layers = {}
+    layers: dict[str, dict[str, Any]] = {}
     for text in getattr(options, "set", ()):
-        layers[f"--set {text}"] = layer = settings.parse_setting(text)
+        layer = settings.parse_setting(text)
         if "decoding" not in layer:
             raise InputError(f"only settings of decoding can be set here. Received: --set {text}")
+        layers.pop(f"--set {text}", None)  # given again, it goes over those between
+        layers[f"--set {text}"] = layer
     for name in (field.name for field in dataclasses.fields(config.DecodingConfig)):
         if (value := getattr(options, name, None)) is not None:
             layers[options.names[name]] = {"decoding": {name: value}}

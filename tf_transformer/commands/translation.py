@@ -155,10 +155,13 @@ def _others(options: argparse.Namespace, pairs: "Pairs") -> list[str]:
 
 
 def _decoded(lines: Iterable[bytes], name: str = "standard input") -> Iterator[str]:
-    """Decode lines as UTF-8; only a line feed, with or without a carriage return, ends a line."""
+    """Decode lines as UTF-8; only a line feed, with or without a carriage return, ends a line.
+
+    A byte order mark at the beginning is left out, as in what is trained on.
+    """
     for number, line in enumerate(lines, 1):
         try:
-            yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError:
             raise InputError(f"{name}, line {number}: not UTF-8") from None
 

@@ -16,7 +16,7 @@ class Limits:
     """What the server refuses, and how it batches.
 
     Raises:
-        InputError: a limit that would let nothing through.
+        InputError: a limit that would let nothing through, or that gRPC cannot hold.
     """
 
     max_sentences: int = _limit(1024, "sentences of a request; more is refused with 400")
@@ -31,6 +31,8 @@ class Limits:
         for name in ("max_sentences", "max_characters", "max_body", "max_queue", "max_batch"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1. Received: {getattr(self, name)}")
+        if self.max_body >= 2**31:
+            raise InputError(f"max_body must be below 2**31. Received: {self.max_body}")
         if not 0 < self.timeout < math.inf:
             raise InputError(f"timeout must be above 0, and finite. Received: {self.timeout}")
         if not 0 <= self.batch_wait < math.inf:

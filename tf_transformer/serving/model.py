@@ -43,17 +43,18 @@ class Model:
             raise InputError(f"{path} is no SavedModel, and has no version folder, such as {path}/1, that is one")
         # Of saved_models/NAME/1 the name is NAME.
         self.name = name or (self.path.parent if self._is_one and self.path.name.isdecimal() else self.path).name
+        if "/" in self.name:
+            raise InputError(f"a name is part of an address, and has no slash. Received: {self.name}")
         self._failed: object = None
         self._earlier_batches = 0
         self._running = 0
         self._threads = concurrent.futures.ThreadPoolExecutor(limits.max_queue, "predict")
+        self._preparing = concurrent.futures.ThreadPoolExecutor(1, "prepare")
         self.version = Version(self._folder(number), number, limits)
         # Who asks for no other signature need not wait for them.
-        try:
-            self.version.warm_up({DEFAULT} & self.version.inputs.keys())
-        except tf.errors.OpError as error:
-            raise InputError(f"{path} fails at a request that it was exported with: {error.message}") from error
-        self.warming = self._threads.submit(self._warm_up_others, self.version)
+        self.version.warm_up({DEFAULT} & self.version.inputs.keys())
+        self.prepared: concurrent.futures.Future[Any] = self._preparing.submit(self._warm_up_others, self.version)
+        """Of the last version that was loaded: done when it is warm."""
         metrics.watch(self)
 
     async def predict(
@@ -109,6 +110,11 @@ class Model:
         """The requests that wait or run."""
         return self._running
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether threads work that Python would wait for at its end."""
+        return self._running > 0 or not self.prepared.done()
+
     def find(self, name: str, number: int | None = None) -> Version:
         """Return the version that a client names.
 
@@ -145,8 +151,8 @@ class Model:
             stamp = number, sorted((file.name, file.stat().st_mtime_ns) for file in folder.rglob("*"))
             if stamp == self._failed:
                 return
-            version = await asyncio.to_thread(Version, folder, number, self.limits)
-            await asyncio.to_thread(version.warm_up, version.inputs)
+            self.prepared = self._preparing.submit(self._prepare, folder, number)
+            version = await asyncio.wrap_future(self.prepared)
         except Exception as error:
             # Whatever it was, the version that is served still works, and the next look may find a better one.
             self._failed = stamp
@@ -157,11 +163,16 @@ class Model:
         self.version = version
         log.info("serving version %d", number)
 
+    def _prepare(self, folder: Path, number: int) -> Version:
+        version = Version(folder, number, self.limits)
+        version.warm_up(version.inputs)
+        return version
+
     def _warm_up_others(self, version: Version) -> None:
         try:
             version.warm_up(version.inputs.keys() - {DEFAULT})
-        except tf.errors.OpError:
-            log.exception("version %d failed at a request that it was exported with", version.number)
+        except InputError as error:
+            log.error("%s", error)
 
     def _check_size(self, columns: Columns) -> None:
         sizes = {len(column) for column in columns.values()}
@@ -182,12 +193,13 @@ class Model:
         return (self.path / "saved_model.pb").exists()
 
     def _newest(self) -> int | None:
-        if self._is_one:
-            return int(self.path.name) if self.path.name.isdecimal() else 1
-        found = [int(file.parent.name) for file in self.path.glob("*/saved_model.pb") if file.parent.name.isdecimal()]
-        return max(found, default=None)
+        return max(self._folders(), default=None)
 
     def _folder(self, number: int) -> Path:
+        return self._folders()[number]
+
+    def _folders(self) -> dict[int, Path]:
         if self._is_one:
-            return self.path
-        return next(folder for folder in self.path.iterdir() if folder.name.isdecimal() and int(folder.name) == number)
+            return {int(self.path.name) if self.path.name.isdecimal() else 1: self.path}
+        folders = (file.parent for file in self.path.glob("*/saved_model.pb"))
+        return {int(folder.name): folder for folder in folders if folder.name.isdecimal()}

@@ -49,8 +49,8 @@ def serve(
     model = Model(path, name, limits, Metrics())
     with _listening(host, port) as listener:
         asyncio.run(_serve(model, listener, host, grpc_port, poll_seconds))
-    if model.running:
-        # Requests that were answered with 504 and still run: Python would wait for them.
+    if model.is_busy:
+        # Requests that were answered with 504 and still run, a version that is loaded or warmed up: not waited for.
         logging.shutdown()
         os._exit(0)
 

@@ -53,10 +53,12 @@ class Version:
 
     def __init__(self, path: Path, number: int, limits: Limits):
         self.number = number
+        self._path = path
         self._limits = limits
         self._one_at_a_time = threading.Lock()
         self._count = tf.Variable(0, dtype=tf.int64)
         self._warming = 0
+        self._counting = threading.Lock()
         self._name = f"{number}_{next(_names)}"
         try:
             saved = SavedModel.FromString((path / "saved_model.pb").read_bytes())
@@ -120,15 +122,24 @@ class Version:
         return {name: array[back] for name, array in found.items()}
 
     def warm_up(self, signatures: Iterable[str]) -> None:
-        """Call signatures with what the export has for it: the first call of each optimises its graph, on one core."""
+        """Call signatures with what the export has for it: the first call of each optimises its graph, on one core.
+
+        Raises:
+            InputError: one fails.
+        """
 
         def call(signature: str) -> None:
             for columns in self._requests[signature]:
                 self.run(signature, columns, threading.Event())
-                self._warming += 1
+                sentences = len(next(iter(columns.values())))
+                with self._counting:
+                    self._warming += max(1, math.ceil(sentences / self._limits.max_batch))
 
-        with concurrent.futures.ThreadPoolExecutor() as threads:
-            list(threads.map(call, signatures))
+        try:
+            with concurrent.futures.ThreadPoolExecutor() as threads:
+                list(threads.map(call, signatures))
+        except tf.errors.OpError as error:
+            raise InputError(f"{self._path} fails at a request that it was exported with: {error.message}") from error
 
     def _inputs(self, path: Path, signature: str) -> tuple[str, ...]:
         _, arguments = self._model.signatures[signature].structured_input_signature
