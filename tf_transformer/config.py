@@ -27,7 +27,6 @@ CHOICES = {
 SPECIAL_TOKENS = 4
 """Padding, unknown, start and end: ids 0 to 3 of every vocabulary."""
 
-
 MOST = 1_000_000
 """The greatest of the sizes of a search: their sums must fit into 32 bits."""
 
@@ -36,7 +35,12 @@ def _setting(default: Any, help: str) -> Any:
     return field(default=default, metadata={"help": help})
 
 
-def _check(section: Any, at_least: Mapping[str, float] = types.MappingProxyType({}), rates: Iterable[str] = ()) -> None:
+def _check(
+    section: Any,
+    at_least: Mapping[str, float] = types.MappingProxyType({}),
+    rates: Iterable[str] = (),
+    sizes: Iterable[str] = (),
+) -> None:
     """Raise InputError for a field of `section` that is out of its range."""
     for name, least in at_least.items():
         value = getattr(section, name)
@@ -45,6 +49,9 @@ def _check(section: Any, at_least: Mapping[str, float] = types.MappingProxyType(
     for name in rates:
         if not 0 <= getattr(section, name) < 1:
             raise InputError(f"{name} must be at least 0 and below 1. Received: {getattr(section, name)}")
+    for name in sizes:
+        if (getattr(section, name) or 0) > MOST:
+            raise InputError(f"{name} must be at most {MOST}. Received: {getattr(section, name)}")
     for f in dataclasses.fields(section):
         if f.name in CHOICES and (value := getattr(section, f.name)) not in CHOICES[f.name]:
             raise InputError(f"{f.name}: {unknown('value', str(value), CHOICES[f.name])}")
@@ -218,10 +225,8 @@ class DecodingConfig:
             dict.fromkeys(("beam_size", "max_extra_length", "max_length", "attention_layer"), 1)
             | dict.fromkeys(("min_length", "no_repeat_ngram", "top_k", "seed", "coverage_penalty"), 0)
             | {"max_source_length": 2},
+            sizes=("beam_size", "max_source_length", "max_extra_length", "max_length", "min_length", "top_k"),
         )
-        for name in ("beam_size", "max_source_length", "max_extra_length", "max_length", "min_length", "top_k"):
-            if (getattr(self, name) or 0) > MOST:
-                raise InputError(f"{name} must be at most {MOST}. Received: {getattr(self, name)}")
         if not -10 <= self.length_penalty <= 10:
             raise InputError(f"length_penalty must be -10 to 10. Received: {self.length_penalty}")
         if self.temperature is not None and not 0 < self.temperature < math.inf:

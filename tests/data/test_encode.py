@@ -155,5 +155,9 @@ def test_an_epoch_that_is_drawn_anew_may_be_entered_near_its_end(toy: Pairs, toy
 def test_a_tokenizer_without_merges_has_none_to_leave_out(toy: Pairs, model_type: str) -> None:
     """SentencePiece would take the dropout for the exponent of a unigram model's probabilities."""
     config = TokenizerConfig(vocab_size=500, model_type=model_type)
+    tokenizer = Tokenizer(train_tokenizer([*toy.sources, *toy.targets], config))
     with pytest.raises(InputError, match=r"data\.bpe_dropout needs a BPE"):
-        drawing(toy, Tokenizer(train_tokenizer([*toy.sources, *toy.targets], config)), 0.1)
+        drawing(toy, tokenizer, 0.1)
+    if model_type == "word":
+        with pytest.raises(InputError, match="this tokenizer cannot cut by chance"):
+            tokenizer.tokenize_by_chance(["a"], 0.1)

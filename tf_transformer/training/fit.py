@@ -244,10 +244,9 @@ def _refuse_other_model(start: RunDirectory, config: Config, tokenizers: tuple[T
         f"model.{k} is {old[k]!r} there, {new[k]!r} here" for k in old if old[k] != new[k] and k not in rates
     ]
     file = config.tokenizer.file
-    for there, here in zip(start.tokenizers(), tokenizers, strict=True):
-        if there.model != here.model or (file and there.model != Path(file).read_bytes()):
-            differences.append(f"its tokenizer is not {file or 'the one that this run began with'}")
-            break
+    wanted = [Path(file).read_bytes()] * 2 if file else [tokenizer.model for tokenizer in tokenizers]
+    if [tokenizer.model for tokenizer in start.tokenizers()] != wanted:
+        differences.append(f"its tokenizer is not {file or 'the one that this run began with'}")
     if differences:
         raise InputError(f"--init-from {start.path} does not fit: {'; '.join(differences)}")
 

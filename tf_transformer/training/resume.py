@@ -77,9 +77,8 @@ def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribut
     Raises:
         InputError: all of them are damaged.
     """
-    known = checkpoints.all_of(run.checkpoints)
     damaged = []
-    for checkpoint in reversed(known):
+    for checkpoint in reversed(checkpoints.all_of(run.checkpoints)):
         try:
             state = checkpoints.state_of(checkpoint)
             with strategy.scope():
