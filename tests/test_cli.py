@@ -363,6 +363,8 @@ def test_evaluate_compares_with_a_file_and_with_a_model(
     ("arguments", "parts"),
     [
         (["--compare", "nowhere"], ["--compare nowhere", "no such file"]),
+        (["--compare", "good/val.en"], ["--compare good/val.en has 1 lines", f"{SIZES['test']} sentences"]),
+        (["--compare", "latin/train.en"], ["latin/train.en, line 2: not UTF-8"]),
         (["--split", "tset"], ["unknown split 'tset'", "did you mean 'test'"]),
         (["--data", "toi"], ["unknown dataset 'toi'", "did you mean 'toy'"]),
         (["--data", "good"], ["--source", "--target"]),

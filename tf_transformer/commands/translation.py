@@ -20,6 +20,8 @@ from tf_transformer.whole import written_whole
 
 if TYPE_CHECKING:
     from tf_transformer.data import Pairs
+    from tf_transformer.export import ExportedTranslator
+    from tf_transformer.translator import Translator
 
 Line = TypeVar("Line")
 
@@ -91,7 +93,11 @@ def evaluate(options: argparse.Namespace) -> None:
         check_place("--output", os.fspath(output.parent))
     if options.compare and not Path(options.compare).exists():
         raise InputError(f"--compare {options.compare}: there is no such file or folder")
-    pairs, translations, seconds = _translate_split(options)
+    model, pairs = _model_and_split(options)
+    others = _others(options, pairs) if options.compare else None  # first: it may be refused
+    start = time.perf_counter()
+    translations = _translations(model, pairs, options)
+    seconds = time.perf_counter() - start
     scores = evaluation.score(translations, pairs.targets, options.tokenize)
     if output:
         text = "".join(f"{translation}\n" for translation in translations)
@@ -101,8 +107,7 @@ def evaluate(options: argparse.Namespace) -> None:
             with written_whole(output) as beside:
                 beside.write_text(text, "utf-8")
     comparisons = []
-    if options.compare:
-        others = _others(options, pairs)
+    if others is not None:
         comparisons = evaluation.compare(translations, others, pairs.targets, options.tokenize)
     if options.json:
         compared = {"compared": [dataclasses.asdict(one) for one in comparisons]} if comparisons else {}
@@ -122,31 +127,35 @@ def evaluate(options: argparse.Namespace) -> None:
         )
 
 
-def _translate_split(options: argparse.Namespace) -> "tuple[Pairs, list[str], float]":
-    """Return the split that the options name, its translations by the model, and the seconds that they took."""
+def _model_and_split(options: argparse.Namespace) -> "tuple[Translator | ExportedTranslator, Pairs]":
+    """Return the model and the split that the options name."""
     model, description = open_model(options)
-    from tf_transformer.corpus import translate_lines
     from tf_transformer.data import read
 
     trained = settings.override(config.Config(), description["config"]).data
     given = {"corpus": options.data, "source": options.source, "target": options.target}
     data = dataclasses.replace(trained, **{name: value for name, value in given.items() if value is not None})
-    pairs = read(data, options.split)
-    start = time.perf_counter()
+    return model, read(data, options.split)
+
+
+def _translations(model: "Translator | ExportedTranslator", pairs: "Pairs", options: argparse.Namespace) -> list[str]:
+    """Translate the sources of a split."""
+    from tf_transformer.corpus import translate_lines
+
     lines = translate_lines(
         model.translate_strings, pairs.sources, count=model.count_tokens, batch_tokens=options.batch_tokens
     )
-    return pairs, list(_counted(lines, total=len(pairs.sources))), time.perf_counter() - start
+    return list(_counted(lines, total=len(pairs.sources)))
 
 
 def _others(options: argparse.Namespace, pairs: "Pairs") -> list[str]:
     """Return the translations that are compared with: a file of them, or those of another model."""
     other = Path(options.compare)
     if other.is_dir():
-        of_other, translations, _ = _translate_split(argparse.Namespace(**vars(options) | {"model": str(other)}))
+        model, of_other = _model_and_split(argparse.Namespace(**vars(options) | {"model": str(other)}))
         if of_other != pairs:
             raise InputError(f"--compare {other} was trained on other data: give --data, --source and --target")
-        return translations
+        return _translations(model, pairs, options)
     with other.open("rb") as file:
         translations = list(_decoded(file, str(other)))
     if len(translations) != len(pairs.targets):
