@@ -297,13 +297,13 @@ PRESETS: Mapping[str, Config] = types.MappingProxyType(
                 num_layers=4,
                 d_model=128,
                 num_heads=4,
-                dff=256,
+                dff=512,
                 dropout_rate=0.2,
                 # Within so few updates it learns several times faster than post-norm.
                 norm="pre",
                 share_embeddings="all",
             ),
-            tokenizer=TokenizerConfig(vocab_size=4_000),
+            tokenizer=TokenizerConfig(vocab_size=10_000),
             # Small batches and a high rate learn more from each token; the moving average takes the noise away.
             data=DataConfig(batch_tokens=1_500),
             training=TrainingConfig(max_steps=6_000, warmup_steps=1_000, learning_rate_factor=1.8, ema_decay=0.998),
