@@ -5,19 +5,20 @@ import sys
 import tempfile
 
 
-def import_tensorflow(to_train: bool = False) -> None:
+def import_tensorflow(onednn: bool | None = None) -> None:
     """Import TensorFlow for a command, keeping standard error for what the user must read.
 
     Its C++ part writes to standard error before it looks at any setting: that it found no CUDA, and so on. What it
     wrote is shown if the import fails.
 
     Args:
-        to_train: for training, where oneDNN's kernels are the faster ones; in decoding they are not.
+        onednn: whether to use oneDNN's kernels, unless the user has set `TF_ENABLE_ONEDNN_OPTS`; by default TensorFlow
+            decides, and uses them where the CPU has AVX-512. They are the faster ones in training. For a server they
+            are not, and they keep memory for each shape that a request had.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    if to_train:
-        # TensorFlow uses them unasked only where the CPU has AVX-512.
-        os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+    if onednn is not None:
+        os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", str(int(onednn)))
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as said:

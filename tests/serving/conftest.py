@@ -18,9 +18,11 @@ class Served:
     def __init__(self, folder: Path, log: Path, *options: str):
         command = [sys.executable, "-m", "tf_transformer", "serve", str(folder), "--port", "0", "--grpc-port", "0"]
         self.log = log
+        # What the tests have set for themselves is not set for a user's server.
+        environment = {name: value for name, value in os.environ.items() if name != "TF_ENABLE_ONEDNN_OPTS"}
         started = time.monotonic()
         with log.open("w") as output:
-            self.process = subprocess.Popen([*command, *options], stdout=output, stderr=output)
+            self.process = subprocess.Popen([*command, *options], stdout=output, stderr=output, env=environment)
         found = None
         while found is None:
             if self.process.poll() is not None or time.monotonic() > started + 120:

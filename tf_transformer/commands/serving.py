@@ -14,7 +14,7 @@ def serve(options: argparse.Namespace) -> None:
     limits = Limits(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Limits)})
     if not Path(options.path).is_dir():
         raise InputError(f"{options.path}: there is no such folder")
-    import_tensorflow()
+    import_tensorflow(onednn=False)
     try:
         from tf_transformer.serving import server
     except ModuleNotFoundError as error:

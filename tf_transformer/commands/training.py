@@ -19,7 +19,7 @@ def train(options: argparse.Namespace) -> None:
     if resolved.data.corpus is None:
         raise InputError(f"no data: give --data {DATA_HELP}")
     check_place("--run-dir", options.run_dir)
-    import_tensorflow(to_train=True)
+    import_tensorflow(onednn=True)
     from tf_transformer.training import fit
     from tf_transformer.training.strategy import make_strategy
 
@@ -74,7 +74,7 @@ def _init_from(layers: Iterable[Mapping[str, Any]]) -> str | None:
 
 def _sizes_of(run_dir: str) -> dict[str, Any]:
     """Return the model and the kind of tokenizer of a run to start from, as `override` takes them."""
-    import_tensorflow(to_train=True)
+    import_tensorflow(onednn=True)
     from tf_transformer.run_directory import RunDirectory
 
     start = RunDirectory(run_dir).config
