@@ -31,6 +31,7 @@ def page(browser, served):
     page.on("console", lambda message: page.said.append(message.text))
     page.on("pageerror", lambda error: page.said.append(str(error)))
     page.goto(served.url)
+    expect(page.locator("textarea")).to_be_focused()  # what is typed before is lost, on a busy machine
     yield page
     page.close()
 
