@@ -16,7 +16,8 @@ import pytest
 from tf_transformer import __version__
 from tf_transformer.cli import main
 from tf_transformer.commands import translation
-from tf_transformer.config import PRESETS, Config
+from tf_transformer.commands.models import ModelChoice
+from tf_transformer.config import PRESETS, Config, DecodingConfig
 from tf_transformer.data import copy_task
 from tf_transformer.data.copy_task import SIZES
 from tf_transformer.settings import override
@@ -63,7 +64,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, raw in texts.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(raw)
-    for name in ("blank", "empty"):
+    for name in ("blank", "empty", "uneven", "latin"):
         for language in ("en", "de"):
             (tmp_path / name / f"val.{language}").write_bytes(b"a\n")
     return tmp_path
@@ -251,6 +252,7 @@ def test_preset_below_file_below_set_below_option(
 
 
 def test_named_options(trained: list[Config]) -> None:
+    Path("my.model").touch()
     options = ["--data", "good", *EN_DE, "--max-steps", "7", "--seed", "8", "--tokenizer", "my.model"]
     assert main(["train", "--run-dir", "run", *options]) == 0
     named = {
@@ -272,18 +274,19 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A model of the toy corpus that makes text upper case; the list gets the sizes of its batches."""
     sizes: list[int] = []
 
-    def shout(sentences: list[str]) -> list[str]:
+    def shout(sentences: list[str], numbers: object = None) -> list[str]:
         sizes.append(len(sentences))
         return [sentence.upper() for sentence in sentences]
 
     description = {"config": override(Config(), {"data": {"corpus": "copy"}}).as_dict()}
     model = SimpleNamespace(
         translate_strings=shout,
-        n_best_strings=lambda sentences, n: [[(text, 0.0)] for text in shout(sentences)],
+        n_best_strings=lambda sentences, n, numbers: [[(text, 0.0)] for text in shout(sentences)],
         count_tokens=lambda sentences: [1] * len(sentences),
-        check_n_best=lambda n: None,
     )
-    monkeypatch.setattr(translation, "open_model", lambda options: (model, description))
+    monkeypatch.setattr(ModelChoice, "open", lambda choice: model)
+    choice = ModelChoice("any", description, DecodingConfig())
+    monkeypatch.setattr(translation, "chosen_model", lambda options: choice)
     return sizes
 
 

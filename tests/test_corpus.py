@@ -12,7 +12,7 @@ def lengths(lines):
 def test_lines_keep_their_order_and_number():
     batches = []
 
-    def shout(sentences):
+    def shout(sentences, numbers):
         batches.append(sentences)
         return [sentence.upper() + "!" for sentence in sentences]
 
@@ -27,7 +27,7 @@ def test_lines_keep_their_order_and_number():
 def test_a_line_beyond_the_tokens_of_a_batch_goes_alone():
     batches = []
 
-    def keep(sentences):
+    def keep(sentences, numbers):
         batches.append(sentences)
         return sentences
 
@@ -39,7 +39,7 @@ def test_a_line_beyond_the_tokens_of_a_batch_goes_alone():
 def test_short_lines_count_for_what_may_be_written():
     batches = []
 
-    def keep(sentences):
+    def keep(sentences, numbers):
         batches.append(len(sentences))
         return sentences
 
@@ -59,14 +59,23 @@ def test_lines_are_read_no_further_than_the_window():
             read.append(i)
             yield str(i)
 
-    translations = translate_lines(lambda sentences: sentences, lines(), count=lengths, window=16)
+    translations = translate_lines(lambda sentences, numbers: sentences, lines(), count=lengths, window=16)
     assert next(translations) == "0"
     assert len(read) == 16
 
 
+def test_the_numbers_are_those_of_the_lines():
+    def numbered(sentences, numbers):
+        return [f"{number}: {sentence}" for sentence, number in zip(sentences, numbers, strict=True)]
+
+    lines = ["word " * (i * 7 % 11) + f"{i}" for i in range(1, 102)]
+    found = translate_lines(numbered, lines, count=lengths, batch_tokens=5 * LEAST_LENGTH, window=32)
+    assert list(found) == [f"{number}: {line}" for number, line in enumerate(lines, 1)]
+
+
 @pytest.mark.parametrize("error", [InputError("too odd"), tf.errors.ResourceExhaustedError(None, None, "too odd")])
 def test_a_failure_names_its_line_and_loses_no_other(error):
-    def careful(sentences):
+    def careful(sentences, numbers):
         if "odd" in sentences:
             raise error
         return sentences
@@ -80,7 +89,7 @@ def test_a_failure_names_its_line_and_loses_no_other(error):
 
 
 def test_a_batch_that_is_too_large_is_halved():
-    def small(sentences):
+    def small(sentences, numbers):
         if len(sentences) > 3:
             raise tf.errors.ResourceExhaustedError(None, None, "out of memory")
         return sentences
@@ -90,7 +99,7 @@ def test_a_batch_that_is_too_large_is_halved():
 
 
 def test_what_is_wrong_in_the_program_comes_out_as_it_is():
-    def wrong(sentences):
+    def wrong(sentences, numbers):
         raise KeyError("x")
 
     with pytest.raises(KeyError):

@@ -11,8 +11,8 @@ from tf_transformer.config import DecodingConfig, TokenizerConfig
 from tf_transformer.ctranslate2_export import export_ctranslate2, save
 from tf_transformer.data import copy_task, toy
 from tf_transformer.errors import InputError
-from tf_transformer.run_directory import load
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
+from tf_transformer.weights import load
 
 PAIRS = toy.pairs("train")[:500]
 SOURCES = [source for source, _ in PAIRS]

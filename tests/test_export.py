@@ -13,8 +13,9 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 from tf_transformer import Translator
 from tf_transformer.config import DecodingConfig
 from tf_transformer.data import copy_task
+from tf_transformer.descriptions import OF_EXPORT, is_export
 from tf_transformer.errors import InputError
-from tf_transformer.export import DESCRIPTION, ExportedTranslator, export, foreign_ops, is_export
+from tf_transformer.export import ExportedTranslator, export, foreign_ops
 
 SENTENCES = [source for source, _ in copy_task.pairs("test")[:7]] + ["", "a b", "Ω ☕"]
 
@@ -128,7 +129,7 @@ def test_n_best(copy_run, copy_export):
         assert [score for _, score in one] == pytest.approx([score for _, score in other], abs=1e-4)
         assert sorted((score for _, score in one), reverse=True) == [score for _, score in one]
     assert [[text for text, _ in rows[:1]] for rows in ours] == [[t] for t in exported.translate_strings(SENTENCES)]
-    with pytest.raises(InputError, match=r"was exported to give 4 translations at most\. Received: 5"):
+    with pytest.raises(InputError, match=r"n_best must be 1 to 4, the beam_size. Received: 5"):
         exported.n_best_strings(SENTENCES, 5)
 
 
@@ -177,7 +178,7 @@ def test_foreign_ops_are_found(tmp_path):
 
 def test_it_describes_itself(copy_export):
     assert is_export(copy_export)
-    description = json.loads((copy_export / DESCRIPTION).read_text())
+    description = json.loads((copy_export / OF_EXPORT).read_text())
     assert description["config"]["data"]["corpus"] == "copy"
     assert description["checkpoint"]["val_accuracy"] > 0.9
 
@@ -199,7 +200,7 @@ def test_a_server_finds_requests_to_warm_up_with(copy_export):
 def test_a_page_beside_it_says_what_it_is(copy_export):
     readme = (copy_export / "README.md").read_text()
     assert readme.startswith("# source to target\n")
-    assert "| Trained on | copy, 20,000 pairs |" in readme
+    assert "| Trained on | copy: 20,000 pairs |" in readme
     assert "| Search | beam of 4, length penalty 0.6 |" in readme
     assert "| `score` | `source`, `target` | " in readme
     assert "| Validation, accuracy | " in readme

@@ -15,14 +15,17 @@ ORDER = [
         "checkpoints",
         "layers",
         "decoding",
+        "descriptions",
         "evaluation",
         "corpus",
+        "lock",
         "strings",
         "model_card",
         "whole",
     },
     {"model", "tokenizers", "settings", "serving"},
     {"data", "run_directory", "arguments", "search", "warm_up"},
+    {"weights"},
     {"translator", "averaging"},
     {"training", "export", "ctranslate2_export"},
     {"commands"},
@@ -30,7 +33,10 @@ ORDER = [
     {"__main__"},
 ]
 """A part may import parts of the lines above it, and those of the first line each other where it is said below."""
-MAY_IMPORT = {"config": {"errors"}, "checkpoints": {"errors", "whole"}, "evaluation": {"errors"}, "corpus": {"errors"}}
+MAY_IMPORT = {
+    **{part: {"errors"} for part in ("config", "corpus", "descriptions", "evaluation", "lock")},
+    "checkpoints": {"errors", "whole"},
+}
 PURE_KERAS = {"keras", "math", "typing", "collections", "tf_transformer"}
 
 

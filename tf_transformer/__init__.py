@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from tf_transformer.layers import positional_encoding as positional_encoding
     from tf_transformer.layers import scaled_dot_product_attention as scaled_dot_product_attention
     from tf_transformer.model import Transformer as Transformer
-    from tf_transformer.run_directory import load as load
     from tf_transformer.training import NoamSchedule as NoamSchedule
     from tf_transformer.translator import Translator as Translator
+    from tf_transformer.weights import load as load
 
 _HOME = {
     "config": ("PRESETS",),
@@ -39,9 +39,9 @@ _HOME = {
         "scaled_dot_product_attention",
     ),
     "model": ("Transformer",),
-    "run_directory": ("load",),
     "training": ("NoamSchedule",),
     "translator": ("Translator",),
+    "weights": ("load",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

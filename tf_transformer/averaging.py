@@ -1,31 +1,45 @@
 """The mean of several checkpoints of a run (paper 6.1)."""
 
 import dataclasses
-import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import keras
+import numpy as np
 
 from tf_transformer import checkpoints
 from tf_transformer.errors import InputError
-from tf_transformer.run_directory import RunDirectory, build_model, weights
+from tf_transformer.run_directory import RunDirectory, write_run
+from tf_transformer.weights import build_model, saved_names, tokenizer_files, tokenizers_of, weights
+from tf_transformer.whole import written_whole
 
 
 def average_checkpoints(paths: Sequence[Path], model: keras.Model) -> None:
     """Give a model the mean of the weights in several checkpoints of it.
+
+    Where training kept a moving average of the weights (`use_ema`), the mean is that of the moving averages, as in
+    `average_run`.
 
     Args:
         paths: of the checkpoints, such as `checkpoints.all_of(folder)[-5:]`.
         model: of the same kind as theirs.
 
     Raises:
-        InputError: a damaged checkpoint, or one of another model.
+        InputError: no checkpoint; a damaged one, or one of another model.
     """
+    if not paths:
+        raise InputError("give the checkpoints to average. Received: none")
     by_name = weights(model)
-    means = checkpoints.mean(paths, by_name)
+    means = _means(paths, list(by_name))
     for name, variable in by_name.items():
         variable.assign(means[name])
+
+
+def _means(paths: Sequence[Path], names: Sequence[str]) -> Mapping[str, np.ndarray]:
+    """Return for each name of a weight the mean over checkpoints of what the model has for it."""
+    saved = saved_names(paths[-1], names)
+    means = checkpoints.mean(paths, saved.values())
+    return {name: means[saved[name]] for name in names}
 
 
 def average_run(
@@ -50,7 +64,7 @@ def average_run(
 
     Raises:
         InputError: both or none of `last` and `best`; fewer checkpoints than that, or fewer that training keeps; an
-            output that exists; a damaged checkpoint.
+            output that exists; a damaged checkpoint; last ones between which training has deleted others.
     """
     if (last is None) == (best is None):
         raise InputError(f"give either how many of the last checkpoints, or of the best. Received: {last=}, {best=}")
@@ -59,7 +73,7 @@ def average_run(
         raise InputError(f"the number of checkpoints must be at least 1. Received: {wanted}")
     run = RunDirectory(run_dir)
     settings = run.config.training
-    known = checkpoints.all_of(run.checkpoints)
+    known = run.known()
     candidates = known[::-1] if best is None else checkpoints.best(known, settings.best_by)
     kept = "keep_last" if best is None else "keep_best"
     # Of more than are kept, those between were deleted: an old one would be taken for one of the last.
@@ -74,20 +88,31 @@ def average_run(
             f"longer, or lower training.checkpoint_every. Received: {wanted}"
         )
     chosen = sorted(candidates[:wanted])
+    states = [checkpoints.state_of(path) for path in chosen]
+    steps = [state["step"] for state in states]
+    if best is None:
+        _check_chain(run, states)
     place = Path(output or run.path / f"average-{'last' if best is None else 'best'}-{wanted}")
     if place.exists():
         raise InputError(f"{place} exists: give another --output, or remove it")
-    names = run.saved_names(weights(build_model(run.config)))
-    values = checkpoints.mean(chosen, names.values())
-    steps = [checkpoints.state_of(path)["step"] for path in chosen]
+    means = _means(chosen, list(weights(build_model(run.config))))
     facts = run.facts() | {"averaged": {"run": str(run.path.resolve()), "steps": steps}}
     config = dataclasses.replace(run.config, training=dataclasses.replace(settings, ema_decay=0.0))
-    averaged = RunDirectory.create(place, config, run.tokenizers(), facts)
-    try:
-        checkpoints.write(
-            averaged.checkpoints, steps[-1], {name: values[saved] for name, saved in names.items()}, {"averaged": steps}
-        )
-    except BaseException:
-        shutil.rmtree(place)
-        raise
-    return averaged
+    with written_whole(place) as beside:
+        beside.mkdir()
+        id = write_run(beside, config, tokenizer_files(*tokenizers_of(run)), facts)
+        checkpoints.write(RunDirectory(beside).checkpoints, steps[-1], means, {"averaged": steps, "run": id})
+    return RunDirectory(place)
+
+
+def _check_chain(run: RunDirectory, states: Sequence[Mapping[str, object]]) -> None:
+    """Raise InputError where training has deleted checkpoints between these; each knows the one before it."""
+    for i in range(len(states) - 1, 0, -1):
+        before, here = states[i - 1]["step"], states[i]
+        # Those of earlier versions do not know.
+        if (previous := here.get("previous", before)) != before:
+            raise InputError(
+                f"{run.path} has deleted the checkpoint of step {previous}, which came before that of step "
+                f"{here['step']}: average the last {len(states) - i}, or train on until as many are kept. "
+                f"Received: {len(states)}"
+            )

@@ -5,8 +5,10 @@ of the others.
 """
 
 import errno
+import io
 import json
 import logging
+import math
 import os
 import zipfile
 import zlib
@@ -30,6 +32,10 @@ class CorruptCheckpointError(InputError):
     """A checkpoint that cannot be read back: truncated, or with a flipped bit."""
 
 
+class MissingCheckpointError(InputError):
+    """A checkpoint that is there no more: training deletes the older ones."""
+
+
 def path_of(folder: Path, step: int) -> Path:
     """Return where the checkpoint of `step` stands."""
     return folder / f"{PREFIX}{step:08d}.npz"
@@ -43,6 +49,9 @@ def all_of(folder: str | Path) -> list[Path]:
 def best(known: Iterable[Path], best_by: str = "loss") -> list[Path]:
     """Return the checkpoints that were validated, the best first.
 
+    Those that are damaged are named by a warning and passed over; so is, in silence, what training has deleted since
+    it was listed, and a validation that is not a finite number.
+
     Args:
         known: checkpoints.
         best_by: "loss", of which the least is best, or "bleu", of which the most is.
@@ -51,10 +60,12 @@ def best(known: Iterable[Path], best_by: str = "loss") -> list[Path]:
     for path in known:
         try:
             value = state_of(path).get(f"val_{best_by}")
+        except MissingCheckpointError:
+            continue
         except CorruptCheckpointError as error:
             log.warning("%s; passed over", error)
             continue
-        if value is not None:
+        if value is not None and math.isfinite(value):
             validated.append((-value if best_by == "bleu" else value, path))
     return [path for _, path in sorted(validated)]
 
@@ -103,9 +114,9 @@ def _to_disk(folder: Path) -> None:
         os.close(descriptor)
 
 
-def set_aside(checkpoint: Path) -> None:
-    """Rename a damaged checkpoint so that it is listed no more."""
-    checkpoint.rename(checkpoint.with_name(f"damaged-{checkpoint.name}"))
+def set_aside(checkpoint: Path, why: str) -> None:
+    """Rename a checkpoint so that it is listed no more; `why`, such as "damaged", goes before its name."""
+    checkpoint.rename(checkpoint.with_name(f"{why}-{checkpoint.name}"))
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -115,24 +126,31 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def state_of(checkpoint: Path) -> dict[str, Any]:
-    """Return the state that was saved with a checkpoint."""
+    """Return the state that was saved with a checkpoint; errors as of `read`."""
     return json.loads(str(read(checkpoint, [STATE])[STATE]))
 
 
+def names_in(checkpoint: Path) -> set[str]:
+    """Return the names of the arrays of a checkpoint; errors as of `read`."""
+    return set(str(read(checkpoint, [NAMES])[NAMES]).split("\n"))
+
+
 def read(checkpoint: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return the saved arrays of those names that the checkpoint has.
+    """Return the saved arrays of those names that the checkpoint has; they cannot be written to.
 
     Raises:
+        MissingCheckpointError: it is there no more.
         CorruptCheckpointError: a damaged file.
     """
     try:
-        with np.load(checkpoint, allow_pickle=False) as saved:
+        with zipfile.ZipFile(checkpoint) as saved:
+            there = {name.removesuffix(".npy") for name in saved.namelist()}
             # The index of the file, unlike all else in it, has no checksum.
-            if {STATE, NAMES, *str(saved[NAMES]).split("\n")} - {""} != set(saved.files):
+            if {STATE, NAMES, *str(_array(saved, NAMES)).split("\n")} - {""} != there:
                 raise CorruptCheckpointError(f"{checkpoint} is damaged: its index is wrong")
-            return {name: saved[name] for name in set(names) & set(saved.files)}
-    except FileNotFoundError as error:
-        raise CorruptCheckpointError(f"{checkpoint} is damaged: {error.strerror}") from None
+            return {name: _array(saved, name) for name in set(names) & there}
+    except FileNotFoundError:
+        raise MissingCheckpointError(f"{checkpoint} is there no more: training deletes the older ones") from None
     except (ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise CorruptCheckpointError(f"{checkpoint} is damaged: {error}") from None
     except OSError as error:
@@ -141,14 +159,30 @@ def read(checkpoint: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
         raise CorruptCheckpointError(f"{checkpoint} is damaged: its index is wrong") from None
 
 
-def restore(checkpoint: Path, variables: Mapping[str, Any]) -> None:
-    """Assign the saved values to Keras variables, by name; all are read before the first is assigned.
+def _array(saved: zipfile.ZipFile, name: str) -> np.ndarray:
+    """Return an array of a checkpoint.
+
+    Its bytes are read to their end before the first is looked at: only there is the checksum compared, which NumPy's
+    own reader, that stops where the header says, does not reach.
+    """
+    content = saved.read(f"{name}.npy")
+    file = io.BytesIO(content)
+    read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, is_fortran, dtype = read_header[np.lib.format.read_magic(file)](file)
+    return np.ndarray(shape, dtype, content, file.tell(), order="F" if is_fortran else "C")
+
+
+def restore(checkpoint: Path, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Assign the saved values to Keras variables, by name, and return the state that was saved with them.
+
+    All are read before the first is assigned.
 
     Raises:
+        MissingCheckpointError: it is there no more.
         CorruptCheckpointError: a damaged file.
         InputError: a variable that was not saved, or one of another shape.
     """
-    values = read(checkpoint, variables)
+    values = read(checkpoint, [STATE, *variables])
     for name, variable in variables.items():
         if name not in values:
             raise InputError(f"{checkpoint} is of another model: it holds no {name}")
@@ -159,6 +193,7 @@ def restore(checkpoint: Path, variables: Mapping[str, Any]) -> None:
             )
     for name, variable in variables.items():
         variable.assign(values[name])
+    return json.loads(str(values[STATE]))
 
 
 def mean(known: Sequence[Path], names: Iterable[str]) -> dict[str, np.ndarray]:

@@ -30,6 +30,9 @@ SPECIAL_TOKENS = 4
 MOST = 1_000_000
 """The greatest of the sizes of a search: their sums must fit into 32 bits."""
 
+MAX_NGRAM = 100
+"""The longest n-grams that a search looks for: each token of one costs operations at every step."""
+
 
 def _setting(default: Any, help: str) -> Any:
     return field(default=default, metadata={"help": help})
@@ -45,7 +48,8 @@ def _check(
     for name, least in at_least.items():
         value = getattr(section, name)
         if value is not None and not least <= value < math.inf:
-            raise InputError(f"{name} must be at least {least}. Received: {value}")
+            wrong = f"at least {least}" if value < least else "a finite number"
+            raise InputError(f"{name} must be {wrong}. Received: {value}")
     for name in rates:
         if not 0 <= getattr(section, name) < 1:
             raise InputError(f"{name} must be at least 0 and below 1. Received: {getattr(section, name)}")
@@ -227,6 +231,8 @@ class DecodingConfig:
             | {"max_source_length": 2},
             sizes=("beam_size", "max_source_length", "max_extra_length", "max_length", "min_length", "top_k"),
         )
+        if self.no_repeat_ngram > MAX_NGRAM:
+            raise InputError(f"no_repeat_ngram must be at most {MAX_NGRAM}. Received: {self.no_repeat_ngram}")
         if not -10 <= self.length_penalty <= 10:
             raise InputError(f"length_penalty must be -10 to 10. Received: {self.length_penalty}")
         if self.temperature is not None and not 0 < self.temperature < math.inf:
@@ -245,6 +251,17 @@ class DecodingConfig:
                 "top_k and top_p are for drawing: give a temperature, such as 1. "
                 f"Received: top_k={self.top_k}, top_p={self.top_p}"
             )
+
+    @property
+    def hypotheses(self) -> int:
+        """How many translations a search finds: as many as the beam has, and one where it draws."""
+        return 1 if self.temperature else self.beam_size
+
+    def check_n_best(self, n: int) -> None:
+        """Raise InputError where a search does not find so many translations."""
+        if not 1 <= n <= self.hypotheses:
+            why = "where a temperature is given: it draws one" if self.temperature else "the beam_size"
+            raise InputError(f"n_best must be 1 to {self.hypotheses}, {why}. Received: {n}")
 
 
 @dataclass(frozen=True, kw_only=True)

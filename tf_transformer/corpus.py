@@ -16,7 +16,7 @@ Translated = TypeVar("Translated")
 
 
 def translate_lines(
-    translate: Callable[[list[Line]], Sequence[Translated]],
+    translate: Callable[[list[Line], Sequence[int]], Sequence[Translated]],
     lines: Iterable[Line],
     *,
     count: Callable[[list[Line]], list[int]],
@@ -28,7 +28,8 @@ def translate_lines(
     A batch that fails is halved, until what fails is a line alone.
 
     Args:
-        translate: translates a batch.
+        translate: translates a batch; its second argument is the numbers of the lines, from 1, for what it may say
+            of one.
         lines: read a window at a time.
         count: the tokens of each line.
         batch_tokens: most tokens a batch, each line counted as long as the longest, and as `LEAST_LENGTH` at least; a
@@ -80,11 +81,12 @@ def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:
 
 
 def _one_by_one(
-    translate: Callable[[list[Line]], Sequence[Translated]], batch: list[tuple[int, Line]]
+    translate: Callable[[list[Line], Sequence[int]], Sequence[Translated]], batch: list[tuple[int, Line]]
 ) -> list[Translated | InputError]:
     """Translate a batch of numbered lines; what fails is an error that names the line, in its place."""
     try:
-        return [*translate([line for _, line in batch])]
+        numbers, lines = zip(*batch, strict=True)
+        return [*translate(list(lines), numbers)]
     except (InputError, tf.errors.OpError) as error:
         if len(batch) == 1:
             message = error.message if isinstance(error, tf.errors.OpError) else str(error)

@@ -13,8 +13,8 @@ from tf_transformer.layers.layer_norm import EPSILON, LayerNorm
 from tf_transformer.layers.linear import Linear
 from tf_transformer.layers.positions import PositionalEmbedding, positional_encoding
 from tf_transformer.model import Transformer
-from tf_transformer.run_directory import load, tokenizer_files
 from tf_transformer.tokenizers import END, START, UNKNOWN, Tokenizer
+from tf_transformer.weights import load, tokenizer_files
 from tf_transformer.whole import written_whole
 
 LEAST_POSITIONS = 1024
@@ -42,7 +42,7 @@ def export_ctranslate2(run_dir: str | Path, output: str | Path) -> Path:
         positions = decoding.max_source_length + decoding.max_extra_length
         save(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, beside, positions)
         for name, tokenizer in tokenizer_files(loaded.source_tokenizer, loaded.target_tokenizer).items():
-            (beside / name).write_bytes(tokenizer.model)
+            (beside / name).write_bytes(tokenizer)
     return output
 
 

@@ -3,23 +3,24 @@
 import dataclasses
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
-from tf_transformer import checkpoints
-from tf_transformer.config import DecodingConfig
+from tf_transformer.config import Config, DecodingConfig
+from tf_transformer.descriptions import OF_EXPORT, describe, is_export
 from tf_transformer.errors import InputError
 from tf_transformer.model_card import card
-from tf_transformer.run_directory import RunDirectory, read_description
+from tf_transformer.run_directory import RunDirectory
+from tf_transformer.settings import override
 from tf_transformer.strings import Scored, Translations, rows_of, text_of, token_scores_of
 from tf_transformer.translator import Translator
 from tf_transformer.warm_up import write_requests
+from tf_transformer.weights import build_model, restore_best, tokenizers_of
 from tf_transformer.whole import written_whole
 
-DESCRIPTION = Path("assets.extra", "tf_transformer.json")
 TEXT_OPS = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
 """The ops of tensorflow-text that an export needs; TensorFlow Serving's images have them."""
 
@@ -54,16 +55,18 @@ def export(
     if output.exists():
         raise InputError(f"{output} exists: give another --output, such as the next version number, or remove it")
     run = RunDirectory(run_dir)
-    description = run.description | {"checkpoint": checkpoints.state_of(run.best_checkpoint()), "dtype": dtype}
-    description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding or run.config.decoding)}
+    decoding = decoding or run.config.decoding
+    model = build_model(run.config, dtype)
+    description = run.description | {"checkpoint": restore_best(run, model), "dtype": dtype}
+    description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding)}
     try:
         with written_whole(output) as beside:
-            translator = Translator.load(run_dir, decoding, dtype)
+            translator = Translator(model, *tokenizers_of(run), decoding)
             signatures = save(translator, beside)
             inputs = {name: takes for name, (takes, _) in signatures.items()}
             write_requests(beside, inputs, translator.source_tokenizer)
-            (beside / DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
-            readme = card(output.name, description, DESCRIPTION.as_posix(), signatures)
+            (beside / OF_EXPORT).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
+            readme = card(output.name, description, OF_EXPORT.as_posix(), signatures)
             (beside / "README.md").write_text(readme, "utf-8")
     except tf.errors.OpError as error:
         raise InputError(f"cannot write {output}: {error.message}") from None
@@ -76,7 +79,7 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
     Returns:
         For each signature the names of what it takes and of what it gives.
     """
-    n = 1 if translator.decoding.temperature else translator.decoding.beam_size
+    n = translator.decoding.hypotheses
     text, source, target = (tf.TensorSpec([None], tf.string, name=name) for name in ("text", "source", "target"))
 
     @tf.function(input_signature=[text])
@@ -139,7 +142,10 @@ class ExportedTranslator:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
+        if not is_export(self.path):
+            raise InputError(f"{path} is not a SavedModel of ours: it has no saved_model.pb")
         self.description = describe(self.path)
+        self._decoding = override(Config(), self.description["config"]).decoding
         try:
             self._model = tf.saved_model.load(os.fspath(path))
             self._translate, self._n_best, self._score, self._count = (
@@ -151,13 +157,15 @@ class ExportedTranslator:
         except (OSError, ValueError, tf.errors.OpError) as error:
             raise InputError(f"{path} is damaged: {error}") from None
 
-    def translate_strings(self, sentences: list[str]) -> list[str]:
-        """Translate Python strings."""
+    def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
+        """Translate Python strings; warnings name those that were cut, by their numbers where they have some."""
         found = self._translate(text=text_of(sentences))
         texts, scores = found["translation"][:, None], found["score"][:, None]
-        return [text for [(text, _)] in rows_of(Translations(texts, scores, found["is_truncated"]), sentences)]
+        return [text for [(text, _)] in rows_of(Translations(texts, scores, found["is_truncated"]), sentences, numbers)]
 
-    def n_best_strings(self, sentences: list[str], n: int) -> list[list[tuple[str, float]]]:
+    def n_best_strings(
+        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
+    ) -> list[list[tuple[str, float]]]:
         """Translate Python strings in n ways each: the translations with their scores, the best first.
 
         Raises:
@@ -165,31 +173,20 @@ class ExportedTranslator:
         """
         self.check_n_best(n)
         found = self._n_best(text=text_of(sentences))
-        rows = rows_of(Translations(found["translations"], found["scores"], found["is_truncated"]), sentences)
+        rows = rows_of(Translations(found["translations"], found["scores"], found["is_truncated"]), sentences, numbers)
         return [row[:n] for row in rows]
 
     def check_n_best(self, n: int) -> None:
         """Raise InputError where the export does not give as many translations."""
-        if n > (width := self._n_best.structured_outputs["scores"].shape[1]):
-            raise InputError(f"{self.path} was exported to give {width} translations at most. Received: {n}")
+        self._decoding.check_n_best(n)
 
-    def score_strings(self, pairs: list[tuple[str, str]]) -> list[list[float]]:
+    def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
         """Return for every pair of source and target the log-probabilities of the target's tokens."""
         source, target = (text_of([pair[i] for pair in pairs]) for i in range(2))
         found = self._score(source=source, target=target)
         names = ("log_probability", "token_log_probabilities", "tokens", "is_truncated")
-        return token_scores_of(Scored(*map(found.__getitem__, names)), pairs)
+        return token_scores_of(Scored(*map(found.__getitem__, names)), pairs, numbers)
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
         """Return how many source tokens the search takes of each sentence, the end token among them."""
         return self._count(text=text_of(sentences))["tokens"].numpy().tolist()
-
-
-def is_export(path: str | Path) -> bool:
-    """Say whether a folder is a SavedModel."""
-    return (Path(path) / "saved_model.pb").exists()
-
-
-def describe(path: Path) -> dict[str, Any]:
-    """Return what was written beside a SavedModel of ours: config, data, versions, metrics."""
-    return read_description(path / DESCRIPTION, "SavedModel of ours", path)

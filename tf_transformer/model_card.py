@@ -1,5 +1,6 @@
 """What stands beside an export for whoever finds it."""
 
+from pathlib import PurePath
 from typing import Any
 
 CARD = """\
@@ -11,7 +12,7 @@ needed. Written by tf_transformer {version} with TensorFlow {tensorflow}.
 | | |
 |---|---|
 | Languages | {source} to {target} |
-| Trained on | {corpus}, {pairs:,} pairs |
+| Trained on | {corpora}: {pairs:,} pairs |
 | Parameters | {parameters:,}: {num_layers} layers of width {d_model}, {num_heads} heads, in {dtype} |
 | Updates | {step:,} |
 {metrics}| Search | {search} |
@@ -63,7 +64,7 @@ def card(
         target=config["data"]["target"] or "target",
         version=description["packages"]["tf-transformer"],
         tensorflow=description["packages"]["tensorflow"],
-        corpus=config["data"]["corpus"],
+        corpora=_corpora(config["data"]),
         pairs=description["data"]["train"]["pairs"],
         parameters=description["parameters"],
         step=checkpoint["step"],
@@ -74,6 +75,12 @@ def card(
         description=file,
         **{key: config["model"][key] for key in ("num_layers", "d_model", "num_heads")},
     )
+
+
+def _corpora(data: dict[str, Any]) -> str:
+    """Return what the corpora are called; where they lie says nothing to whoever finds the export."""
+    corpora = [data["corpus"], *data["extra_corpora"]]
+    return " and ".join(name if name.startswith("tfds:") else PurePath(name).name for name in corpora)
 
 
 def _names(names: list[str]) -> str:

@@ -46,7 +46,7 @@ class Search:
         Raises:
             InputError: more wanted than there are hypotheses.
         """
-        self.check_n_best(n_best)
+        self.decoding.check_n_best(n_best)
         tokens = tf.math.count_nonzero(ids != PAD, axis=1, dtype=tf.int32)
         limits = tf.where(tokens > 1, self._limit(tokens), 0)
         if self.decoding.jit_compile:
@@ -57,13 +57,6 @@ class Search:
     def alignment(self, ids: tf.Tensor, written: tf.Tensor) -> tf.Tensor:
         """Return what those after `written` [B, T] attend to: [B, T, S], the mean of the attention layer's heads."""
         return self._mean_of_heads(self.model.attention((ids, written)))
-
-    def check_n_best(self, n: int) -> None:
-        """Raise InputError where a search has not as many hypotheses."""
-        width = 1 if self.decoding.temperature else self.decoding.beam_size
-        if not 1 <= n <= width:
-            why = "where a temperature is given: it draws one" if self.decoding.temperature else "the beam_size"
-            raise InputError(f"n_best must be 1 to {width}, {why}. Received: {n}")
 
     @property
     def most_positions(self) -> int | None:
@@ -100,7 +93,7 @@ class Search:
         capacity = self._limit(tf.shape(ids)[1]) if is_fixed else None
         covered = tf.cast(ids == PAD, tf.float32) if settings.coverage_penalty else ()
         sentences = Sentences(limits, self.model.encode(ids), prefix, uniform, covered)
-        width = 1 if settings.temperature else settings.beam_size
+        width = settings.hypotheses
         cache = self.model.empty_cache(tf.size(limits) * width, capacity)
         banned = (UNKNOWN,) if settings.ban_unknown else ()
         rules = Rules(START, END, PAD, banned, settings.min_length, settings.no_repeat_ngram)

@@ -71,17 +71,29 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def parse_setting(text: str) -> dict[str, Any]:
-    """Return what `section.key=value` means, as `override` takes it; a bare word is a string, none is None."""
+    """Return what `section.key=value` means, as `override` takes it.
+
+    The value is written as in TOML; none is None, and a bare word is a string, as anything else is where the setting is
+    one: `data.train_split=2014` needs no quotes.
+    """
     name, equals, value = text.partition("=")
     section, dot, key = name.strip().partition(".")
     if not (equals and dot):
         raise InputError(f"a setting is written SECTION.KEY=VALUE, such as model.dropout_rate=0.3. Received: {text!r}")
-    value = value.strip()
+    section, key, value = section.strip(), key.strip(), value.strip()
     try:
         parsed = None if value == "none" else tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         parsed = value
+    if not isinstance(parsed, str | None) and str in _types_of(section, key):
+        parsed = value
     return {section: {key: parsed}}
+
+
+def _types_of(section: str, key: str) -> tuple[Any, ...]:
+    """Return the types that a setting may have; none for one that there is not."""
+    hint = typing.get_type_hints(typing.get_type_hints(Config).get(section, object)).get(key)
+    return typing.get_args(hint) or (hint,)
 
 
 def settings_help() -> str:

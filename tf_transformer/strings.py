@@ -1,6 +1,7 @@
 """What maps tensors of strings gives back, and the Python strings in it."""
 
 import logging
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -32,19 +33,23 @@ class Scored(NamedTuple):
     """[B], boolean: whether a sentence or its translation was cut"""
 
 
-def rows_of(found: Translations, sentences: list[str]) -> list[list[tuple[str, float]]]:
+def rows_of(
+    found: Translations, sentences: list[str], numbers: Sequence[int] | None = None
+) -> list[list[tuple[str, float]]]:
     """Return what was found, [B, N], as Python strings with their scores; a line feed in one becomes a space.
 
-    A warning names each of the sentences that was cut.
+    A warning names each of the sentences that was cut, by its number where they have numbers.
     """
-    _warn(sentences, found.is_truncated)
+    _warn(sentences, found.is_truncated, numbers)
     texts = [[text.decode().replace("\n", " ") for text in row] for row in found.texts.numpy()]
     return [list(zip(*row, strict=True)) for row in zip(texts, found.scores.numpy().tolist(), strict=True)]
 
 
-def token_scores_of(found: Scored, pairs: list[tuple[str, str]]) -> list[list[float]]:
-    """Return for every pair the log-probabilities of its target's tokens; a warning names each that was cut."""
-    _warn([f"{source}\t{target}" for source, target in pairs], found.is_truncated)
+def token_scores_of(
+    found: Scored, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None
+) -> list[list[float]]:
+    """Return for every pair the log-probabilities of its target's tokens; warnings as of `rows_of`."""
+    _warn([f"{source}\t{target}" for source, target in pairs], found.is_truncated, numbers)
     rows = zip(found.token_log_probabilities.numpy(), found.lengths.numpy(), strict=True)
     return [row[:length].tolist() for row, length in rows]
 
@@ -54,7 +59,10 @@ def text_of(sentences: list[str]) -> tf.Tensor:
     return tf.constant([sentence.encode("utf-8", "replace") for sentence in sentences], tf.string)
 
 
-def _warn(sentences: list[str], is_truncated: tf.Tensor) -> None:
-    for sentence, is_cut in zip(sentences, is_truncated.numpy(), strict=True):
-        if is_cut:
-            log.warning("cut: more than max_source_length tokens, or than the model has positions: %.60s ...", sentence)
+def _warn(sentences: list[str], is_truncated: tf.Tensor, numbers: Sequence[int] | None) -> None:
+    for i in tf.where(is_truncated).numpy()[:, 0]:
+        log.warning(
+            "%scut: it has more than max_source_length tokens, or than the model has positions: %.60s ...",
+            f"line {numbers[i]} was " if numbers else "",
+            sentences[i],
+        )

@@ -1,5 +1,6 @@
 """Strings in, strings out: tokenizers, model and search in one TensorFlow module."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,10 +10,10 @@ import tensorflow as tf
 from tf_transformer.config import DecodingConfig
 from tf_transformer.decoding import Hypotheses
 from tf_transformer.model import Transformer
-from tf_transformer.run_directory import load
 from tf_transformer.search import Search
 from tf_transformer.strings import Scored, Translations, rows_of, text_of, token_scores_of
 from tf_transformer.tokenizers import END, PAD, START, Tokenizer
+from tf_transformer.weights import load
 
 
 class Source(NamedTuple):
@@ -207,11 +208,13 @@ class Translator(tf.Module):
         most = self.decoding.max_source_length
         return min(most, self._search.most_positions or most)
 
-    def translate_strings(self, sentences: list[str]) -> list[str]:
-        """Translate Python strings."""
-        return [best for [(best, _)] in self.n_best_strings(sentences, 1)]
+    def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
+        """Translate Python strings; warnings name those that were cut, by their numbers where they have some."""
+        return [best for [(best, _)] in self.n_best_strings(sentences, 1, numbers)]
 
-    def n_best_strings(self, sentences: list[str], n: int) -> list[list[tuple[str, float]]]:
+    def n_best_strings(
+        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
+    ) -> list[list[tuple[str, float]]]:
         """Translate Python strings in n ways each: the translations with their scores, the best first.
 
         Raises:
@@ -221,16 +224,16 @@ class Translator(tf.Module):
         if n not in self._n_best:
             signature = [tf.TensorSpec([None], tf.string)]
             self._n_best[n] = tf.function(lambda text: self.translate_n_best(text, n), input_signature=signature)
-        return rows_of(self._n_best[n](text_of(sentences)), sentences)
+        return rows_of(self._n_best[n](text_of(sentences)), sentences, numbers)
 
     def check_n_best(self, n: int) -> None:
         """Raise InputError where a search has not as many hypotheses."""
-        self._search.check_n_best(n)
+        self.decoding.check_n_best(n)
 
-    def score_strings(self, pairs: list[tuple[str, str]]) -> list[list[float]]:
+    def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
         """Return for every pair of source and target the log-probabilities of the target's tokens."""
         sides = (text_of([pair[i] for pair in pairs]) for i in range(2))
-        return token_scores_of(self.score(*sides), pairs)
+        return token_scores_of(self.score(*sides), pairs, numbers)
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
         """Return how many source tokens the search takes of each sentence, the end token among them."""

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 
@@ -21,6 +21,75 @@ def written_whole(place: Path) -> Iterator[Path]:
         beside.rename(place)
     finally:
         _remove(beside, ignore_errors=True)  # the error that led here says more
+
+
+KEPT = (".lock", "lost+found")
+"""What is no content of a folder: the lock of who writes to it, and what the root of a file system has."""
+NEW, READY, OLD = ".new", ".ready", ".old"
+"""Folders within one whose contents are replaced: written, whole, and what was there before."""
+
+
+def contents_of(folder: Path) -> list[Path]:
+    """Return what is in a folder, if there is one, besides what replacing its contents leaves for a while."""
+    if not folder.exists():
+        return []
+    return sorted(path for path in folder.iterdir() if path.name not in (*KEPT, NEW, READY, OLD))
+
+
+def is_half_replaced(folder: Path) -> bool:
+    """Say whether a process ended while it replaced the contents of a folder."""
+    return any((folder / name).exists() for name in (NEW, READY, OLD))
+
+
+@contextlib.contextmanager
+def contents_replaced(folder: Path, head: str) -> Iterator[Path]:
+    """Give an empty folder; at the end what was written to it takes the place of the contents of `folder`.
+
+    The folder itself stays: it may be the root of a file system, or hold a lock. After an error its contents are what
+    they were. Whenever the process ends, `settle` makes of it what was there before or what has been written.
+
+    Args:
+        folder: exists; nobody else writes to it.
+        head: the file in both that says what they are: it goes first, and comes last.
+    """
+    settle(folder, head)
+    new = folder / NEW
+    new.mkdir()
+    try:
+        yield new
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)  # the error that led here says more
+        raise
+    old = folder / OLD
+    old.mkdir()
+    try:
+        _move(contents_of(folder), old, first=head)
+        new.rename(folder / READY)
+    finally:
+        settle(folder, head)
+
+
+def settle(folder: Path, head: str) -> None:
+    """Finish what a process began that replaced the contents of a folder, or undo it; `head` as in `contents_replaced`.
+
+    What was written is whole when its folder is called ready; before that, what was there comes back.
+    """
+    new, ready, old = (folder / name for name in (NEW, READY, OLD))
+    if ready.exists():
+        _move(list(ready.iterdir()), folder, last=head)
+        if old.exists():
+            shutil.rmtree(old)
+        ready.rmdir()  # at the very end: without it, what is old comes back
+    elif old.exists():
+        _move(list(old.iterdir()), folder, last=head)
+    for rest in (new, old):
+        if rest.exists():
+            shutil.rmtree(rest)
+
+
+def _move(paths: Iterable[Path], to: Path, *, first: str = "", last: str = "") -> None:
+    for path in sorted(paths, key=lambda path: (path.name == last, path.name != first)):
+        path.rename(to / path.name)
 
 
 def _remove(path: Path, ignore_errors: bool) -> None:

@@ -52,7 +52,7 @@ def test_a_pair_is_kept_whole_or_not_at_all(tokenizer: Tokenizer) -> None:
 def test_chunks_do_not_show(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
     whole = encode(Pairs(SOURCES, TARGETS), tokenizer, tokenizer, max_length=100)
     # The package has a function of the module's name, which hides the module.
-    monkeypatch.setattr(sys.modules["tf_transformer.data.encode"], "CHUNK", chunk)
+    monkeypatch.setattr(sys.modules["tf_transformer.data.encoding"], "CHUNK", chunk)
     encoded = encode(Pairs(SOURCES, TARGETS), tokenizer, tokenizer, max_length=100)
     assert encoded.sources.to_list() == whole.sources.to_list()
     assert encoded.targets.to_list() == whole.targets.to_list()

@@ -195,7 +195,8 @@ def test_more_is_held_out_of_the_same(tsv: DataConfig) -> None:
     [
         ("a\tb\nc\td\te\n", "train", ["pairs.tsv, line 2", "2 columns", "Received: 3"]),
         ("a b\n", "train", ["pairs.tsv, line 1", "2 columns", "Received: 1"]),
-        ("a\tb\n\n", "train", ["pairs.tsv, line 2", "Received: 1"]),
+        ("a\tb\tc\n", "train", ["cut -f1,2 keeps the first two"]),
+        ("a\tb\n".encode("utf-16"), "train", ["pairs.tsv is UTF-16", "iconv -f UTF-16 -t UTF-8"]),
         (b"a\tb\n\xe4\tb\n", "train", ["pairs.tsv, line 2: not UTF-8"]),
         ("a\tb\n", "dev", ["unknown split 'dev'", "pairs.tsv", "test, train, val"]),
         ("a\tb\n", "val", ["no pair in split 'val'", "data.held_out=0.02"]),
@@ -209,9 +210,10 @@ def test_wrong_tsv_files(tmp_path: Path, raw: bytes | str, split: str, parts: li
 
 
 def test_a_tsv_keeps_empty_sides_and_odd_characters(tmp_path: Path) -> None:
-    lines = [f"{ODD}\tx", "\ty", "z\t"]
+    """A blank line is an empty pair: training counts it with those that it leaves out."""
+    lines = [f"{ODD}\tx", "\ty", "", "z\t", ""]
     data = DataConfig(corpus=str(write(tmp_path / "pairs.tsv.gz", "\n".join(lines))), held_out=1e-9)
-    assert lines_of(data, "train") == lines
+    assert lines_of(data, "train") == [line or "\t" for line in lines[:-1]]
 
 
 def test_copy() -> None:

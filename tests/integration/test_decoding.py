@@ -59,7 +59,8 @@ def test_a_long_line_is_cut_and_said_to_be(translate, caplog):
     assert code == 0
     assert [*found[:2], *found[3:]] == SOURCES
     assert [record.message for record in caplog.records if "cut: " in record.message] == [
-        f"cut: more than max_source_length tokens, or than the model has positions: {lines[2]:.60} ..."
+        "line 3 was cut: it has more than max_source_length tokens, or than the model has positions: "
+        f"{lines[2]:.60} ..."
     ]
 
 

@@ -103,7 +103,7 @@ def test_the_moving_average_is_the_model(corpus, tmp_path, small, epoch_rows):
     run = train(small(corpus, max_steps=steps, checkpoint_every=1, ema_decay=0.75), tmp_path / "run")
     saved = [np.load(path) for path in checkpoints.all_of(run.checkpoints)]
     assert len(saved) == steps
-    model = run.model()
+    model = load(run.path).model
     for variable in model.trainable_variables:
         expected = saved[0][variable.path]
         for step in saved[1:]:
@@ -112,7 +112,7 @@ def test_the_moving_average_is_the_model(corpus, tmp_path, small, epoch_rows):
     assert not np.allclose(saved[-1][variable.path], variable.numpy(), atol=1e-4)
     trainer = make_trainer(run.config)
     trainer.trained.set_weights(model.get_weights())
-    tokenizer = run.tokenizers()[0]
+    tokenizer = load(run.path).source_tokenizer
     held_out = Batches(encode(read(run.config.data, "val"), tokenizer, tokenizer, 16), 64)
     scores = trainer.evaluate(held_out.dataset(), return_dict=True, verbose=0)
     assert float(epoch_rows(run)[-1]["val_loss"]) == pytest.approx(scores["loss"], rel=1e-4)

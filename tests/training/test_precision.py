@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_transformer import Transformer, checkpoints
+from tf_transformer import Transformer, checkpoints, load
 from tf_transformer.cli import main
 from tf_transformer.data import copy_task
-from tf_transformer.run_directory import RunDirectory, build_model, weights
+from tf_transformer.run_directory import RunDirectory
 from tf_transformer.training.fit import train
 from tf_transformer.training.loss import token_losses
+from tf_transformer.weights import build_model, restore_best, weights
 
 HALF = ["bfloat16", "float16"]
 SIZES = {"num_layers": 1, "d_model": 14, "num_heads": 2, "dff": 11, "input_vocab_size": 13, "target_vocab_size": 13}
@@ -67,10 +68,10 @@ def test_checkpoints_are_float32_and_load_under_any_policy(corpus, small, tmp_pa
     with np.load(last) as saved:
         kinds = {saved[name].dtype for name in saved.files if saved[name].dtype.kind == "f" or name.startswith("tr")}
     assert kinds == {np.dtype("float32")}
-    exact = run.model()
+    exact = load(run.path).model
     assert exact.dtype_policy.name == "float32"
     mixed = build_model(run.config, dtype=f"mixed_{half}")
-    run.restore(mixed)
+    restore_best(run, mixed)
     for name, variable in weights(exact).items():
         np.testing.assert_array_equal(variable.numpy(), weights(mixed)[name].numpy())
     train(small(corpus, max_steps=3, mixed_precision=half, ema_decay=0.5), tmp_path / "run")

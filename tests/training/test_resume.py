@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from tf_transformer import checkpoints
+from tf_transformer import checkpoints, load
 from tf_transformer.errors import InputError
 from tf_transformer.run_directory import RunDirectory
 from tf_transformer.training.fit import train
@@ -177,4 +177,4 @@ def test_a_full_disk_stops_with_a_clear_error_and_keeps_the_last_checkpoint(corp
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert checkpoints.all_of(run.checkpoints) == good
     assert sorted(os.listdir(run.checkpoints)) == [path.name for path in good]
-    assert run.model()
+    assert load(run.path).model

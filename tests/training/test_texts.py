@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tf_transformer import checkpoints
+from tf_transformer import checkpoints, load
 from tf_transformer.cli import main
 from tf_transformer.config import DataConfig
 from tf_transformer.data import Batches, encode
@@ -105,7 +105,7 @@ def test_fine_tuning_from_the_command_line(corpus, small, two, tmp_path):
     assert (tuned.path / "tokenizer.model").read_bytes() == (base.path / "tokenizer.model").read_bytes()
     assert dataclasses.replace(tuned.config.model) == base.config.model
     assert tuned.config.data.weights == (2.0, 0.5)
-    for one, other in zip(tuned.model().get_weights(), base.model().get_weights(), strict=True):
+    for one, other in zip(load(tuned.path).model.get_weights(), load(base.path).model.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
     base.path.rename(tmp_path / "elsewhere")
     assert main([*command, "--max-steps", "2"]) == 0  # goes on, and does not need the base any more
@@ -132,7 +132,7 @@ def test_fine_tuning_that_had_no_checkpoint_yet_starts_from_the_run_again(interr
     base, config, tuned = interrupted
     assert checkpoints.all_of(tuned.checkpoints) == []
     train(config, tuned.path)
-    for one, other in zip(tuned.model().get_weights(), base.model().get_weights(), strict=True):
+    for one, other in zip(load(tuned.path).model.get_weights(), load(base.path).model.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -10,11 +10,11 @@ from tf_transformer.config import DecodingConfig, TrainingConfig
 from tf_transformer.data import read
 from tf_transformer.errors import InputError
 from tf_transformer.evaluation import score
-from tf_transformer.run_directory import weights
 from tf_transformer.settings import override
 from tf_transformer.training.callbacks import EarlyStopping
 from tf_transformer.training.fit import train
 from tf_transformer.translator import Translator
+from tf_transformer.weights import weights
 
 
 def test_bleu_and_samples_are_those_of_the_saved_model(corpus, small, copy_run, tmp_path, capsys, epoch_rows):

@@ -2,12 +2,14 @@
 
 import argparse
 import dataclasses
+import importlib.util
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tf_transformer import config, settings
 from tf_transformer.commands.places import check_place
+from tf_transformer.descriptions import describe, is_export
 from tf_transformer.errors import InputError
 from tf_transformer.quiet import import_tensorflow
 
@@ -21,11 +23,13 @@ def export(options: argparse.Namespace) -> None:
     if Path(options.output).exists():
         raise InputError(f"{options.output} exists: give another --output, such as the next version, or remove it")
     check_place("--output", options.output)
-    import_tensorflow()
-    if options.format == "ctranslate2":
-        from tf_transformer.ctranslate2_export import export_ctranslate2
+    from tf_transformer.run_directory import RunDirectory
 
-        if given := _given(options):
+    run = RunDirectory(options.run_dir)
+    run.best_checkpoint()  # refused before TensorFlow is imported
+    given = _given(options)
+    if options.format == "ctranslate2":
+        if given:
             raise InputError(
                 "CTranslate2 is told how to search when it is called, not when the model is written. "
                 f"Received: {', '.join(sorted(given))}"
@@ -34,19 +38,23 @@ def export(options: argparse.Namespace) -> None:
             raise InputError(
                 f"CTranslate2 chooses its type when it loads a model (compute_type). Received: --dtype {options.dtype}"
             )
+        if importlib.util.find_spec("ctranslate2") is None:
+            raise InputError("the package ctranslate2 is missing: pip install 'tf-transformer[ctranslate2]'")
+        import_tensorflow()
+        from tf_transformer.ctranslate2_export import export_ctranslate2
+
         print(f"exported: {export_ctranslate2(options.run_dir, options.output)}")
         return
+    decoding = settings.override(run.config, *given.values()).decoding
+    import_tensorflow()
     from tf_transformer import export as saved_model
 
-    decoding = _decoding(options, options.run_dir) if _given(options) else None
     print(f"exported: {saved_model.export(options.run_dir, options.output, decoding, options.dtype)}")
 
 
 def info(options: argparse.Namespace) -> None:
     """Print what a run or an export is made of."""
-    import_tensorflow()
     from tf_transformer import checkpoints
-    from tf_transformer.export import describe, is_export
     from tf_transformer.run_directory import RunDirectory
 
     path = Path(options.path)
@@ -55,37 +63,57 @@ def info(options: argparse.Namespace) -> None:
     else:
         run = RunDirectory(path)
         description = dict(run.description)
-        if checkpoints.all_of(run.checkpoints):
-            description["checkpoint"] = checkpoints.state_of(run.best_checkpoint())
+        if run.known():
+            description["checkpoint"] = run.read_best(checkpoints.state_of)
     print(json.dumps(description, indent=1))
 
 
-def open_model(options: argparse.Namespace) -> "tuple[Translator | ExportedTranslator, dict[str, Any]]":
-    """Return what translates, and the description of the model."""
+@dataclasses.dataclass(frozen=True)
+class ModelChoice:
+    """The model that `--model` names, and how it is to search; all that is known of it without TensorFlow."""
+
+    path: str
+    description: dict[str, Any]
+    decoding: config.DecodingConfig
+
+    @property
+    def data(self) -> config.DataConfig:
+        """What it was trained on."""
+        return settings.override(config.Config(), self.description["config"]).data
+
+    def open(self) -> "Translator | ExportedTranslator":
+        """Return what translates."""
+        import_tensorflow()
+        if is_export(self.path):
+            from tf_transformer.export import ExportedTranslator
+
+            return ExportedTranslator(self.path)
+        from tf_transformer.translator import Translator
+
+        return Translator.load(self.path, self.decoding)
+
+
+def chosen_model(options: argparse.Namespace) -> ModelChoice:
+    """Return the model that the options name.
+
+    Raises:
+        InputError: there is none; settings of the search that do not fit it.
+    """
     path = options.model
     if not Path(path).is_dir():
         raise InputError(f"--model {path}: there is no such folder")
-    import_tensorflow()
-    from tf_transformer.export import ExportedTranslator, is_export
-    from tf_transformer.run_directory import RunDirectory
-    from tf_transformer.translator import Translator
-
-    if is_export(path):
-        if given := _given(options):
-            raise InputError(
-                f"{path} is an export: how it searches was chosen when it was written. Give {min(given)} and the "
-                "like to export, or a run directory here"
-            )
-        exported = ExportedTranslator(path)
-        return exported, exported.description
-    return Translator.load(path, _decoding(options, path)), RunDirectory(path).description
-
-
-def _decoding(options: argparse.Namespace, run_dir: str) -> config.DecodingConfig:
-    """Return how a run searches, with what the options say laid over it."""
     from tf_transformer.run_directory import RunDirectory
 
-    return settings.override(RunDirectory(run_dir).config, *_given(options).values()).decoding
+    description, given = describe(path), _given(options)
+    if not is_export(path):
+        RunDirectory(path).best_checkpoint()  # there must be one
+    elif given:
+        raise InputError(
+            f"{path} is an export: how it searches was chosen when it was written. Give {min(given)} and the "
+            "like to export, or a run directory here"
+        )
+    trained = settings.override(config.Config(), description["config"])
+    return ModelChoice(path, description, settings.override(trained, *given.values()).decoding)
 
 
 def _given(options: argparse.Namespace) -> dict[str, dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 from tf_transformer import config, settings
 from tf_transformer.arguments import DATA_HELP
 from tf_transformer.commands.places import check_place
+from tf_transformer.data import check_training_splits
 from tf_transformer.errors import InputError
 from tf_transformer.quiet import import_tensorflow
 
@@ -19,6 +20,7 @@ def train(options: argparse.Namespace) -> None:
     if resolved.data.corpus is None:
         raise InputError(f"no data: give --data {DATA_HELP}")
     check_place("--run-dir", options.run_dir)
+    _check_without_tensorflow(resolved, options)
     import_tensorflow(onednn=True)
     from tf_transformer.training import fit
     from tf_transformer.training.strategy import make_strategy
@@ -26,6 +28,18 @@ def train(options: argparse.Namespace) -> None:
     strategy = make_strategy(options.strategy, options.devices)
     run = fit.train(resolved, options.run_dir, overwrite=options.overwrite, strategy=strategy)
     print(f"trained: {run.path}")
+
+
+def _check_without_tensorflow(resolved: config.Config, options: argparse.Namespace) -> None:
+    """Raise InputError for what files and options show to be wrong: importing TensorFlow takes seconds."""
+    from tf_transformer.run_directory import find_run
+
+    run = find_run(Path(options.run_dir))
+    check_training_splits(resolved.data)
+    if resolved.tokenizer.file:
+        Path(resolved.tokenizer.file).open("rb").close()
+    if run and not options.overwrite:
+        run.refuse_differences(run.differences(resolved))
 
 
 def _resolve(options: argparse.Namespace) -> config.Config:
@@ -74,7 +88,6 @@ def _init_from(layers: Iterable[Mapping[str, Any]]) -> str | None:
 
 def _sizes_of(run_dir: str) -> dict[str, Any]:
     """Return the model and the kind of tokenizer of a run to start from, as `override` takes them."""
-    import_tensorflow(onednn=True)
     from tf_transformer.run_directory import RunDirectory
 
     start = RunDirectory(run_dir).config

@@ -8,18 +8,17 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from tf_transformer import config, settings
-from tf_transformer.commands.models import open_model
+from tf_transformer.commands.models import ModelChoice, chosen_model
 from tf_transformer.commands.places import check_place
+from tf_transformer.data import Pairs, read
 from tf_transformer.errors import InputError
 from tf_transformer.whole import written_whole
 
 if TYPE_CHECKING:
-    from tf_transformer.data import Pairs
     from tf_transformer.export import ExportedTranslator
     from tf_transformer.translator import Translator
 
@@ -28,14 +27,15 @@ Line = TypeVar("Line")
 
 def translate(options: argparse.Namespace) -> None:
     """Translate standard input to standard output, as far ahead as a window of lines."""
-    model, _ = open_model(options)
-    model.check_n_best(options.n_best)
+    chosen = chosen_model(options)
+    chosen.decoding.check_n_best(options.n_best)
+    model = chosen.open()
     from tf_transformer.corpus import translate_lines
 
-    def translated(lines: list[str]) -> list[list[tuple[str, float]]]:
+    def translated(lines: list[str], numbers: Sequence[int]) -> list[list[tuple[str, float]]]:
         if options.scores or options.n_best > 1:
-            return model.n_best_strings(lines, options.n_best)
-        return [[(text, math.nan)] for text in model.translate_strings(lines)]
+            return model.n_best_strings(lines, options.n_best, numbers)
+        return [[(text, math.nan)] for text in model.translate_strings(lines, numbers)]
 
     lines = _decoded(sys.stdin.buffer)
     found = translate_lines(translated, lines, count=model.count_tokens, batch_tokens=options.batch_tokens)
@@ -51,7 +51,7 @@ def score(options: argparse.Namespace) -> None:
     files = [Path(options.source), Path(options.target)]
     for file in files:
         file.open("rb").close()  # refused before the model is loaded
-    model, _ = open_model(options)
+    model = chosen_model(options).open()
     from tf_transformer.corpus import translate_lines
 
     def count(pairs: list[tuple[str, str]]) -> list[int]:
@@ -93,7 +93,9 @@ def evaluate(options: argparse.Namespace) -> None:
         check_place("--output", os.fspath(output.parent))
     if options.compare and not Path(options.compare).exists():
         raise InputError(f"--compare {options.compare}: there is no such file or folder")
-    model, pairs = _model_and_split(options)
+    chosen = chosen_model(options)
+    pairs = _split(chosen, options)
+    model = chosen.open()
     others = _others(options, pairs) if options.compare else None  # first: it may be refused
     start = time.perf_counter()
     translations = _translations(model, pairs, options)
@@ -127,18 +129,14 @@ def evaluate(options: argparse.Namespace) -> None:
         )
 
 
-def _model_and_split(options: argparse.Namespace) -> "tuple[Translator | ExportedTranslator, Pairs]":
-    """Return the model and the split that the options name."""
-    model, description = open_model(options)
-    from tf_transformer.data import read
-
-    trained = settings.override(config.Config(), description["config"]).data
+def _split(model: ModelChoice, options: argparse.Namespace) -> Pairs:
+    """Read the split that the options name; what they leave out is as the model was trained."""
     given = {"corpus": options.data, "source": options.source, "target": options.target}
-    data = dataclasses.replace(trained, **{name: value for name, value in given.items() if value is not None})
-    return model, read(data, options.split)
+    data = dataclasses.replace(model.data, **{name: value for name, value in given.items() if value is not None})
+    return read(data, options.split)
 
 
-def _translations(model: "Translator | ExportedTranslator", pairs: "Pairs", options: argparse.Namespace) -> list[str]:
+def _translations(model: "Translator | ExportedTranslator", pairs: Pairs, options: argparse.Namespace) -> list[str]:
     """Translate the sources of a split."""
     from tf_transformer.corpus import translate_lines
 
@@ -148,14 +146,14 @@ def _translations(model: "Translator | ExportedTranslator", pairs: "Pairs", opti
     return list(_counted(lines, total=len(pairs.sources)))
 
 
-def _others(options: argparse.Namespace, pairs: "Pairs") -> list[str]:
+def _others(options: argparse.Namespace, pairs: Pairs) -> list[str]:
     """Return the translations that are compared with: a file of them, or those of another model."""
     other = Path(options.compare)
     if other.is_dir():
-        model, of_other = _model_and_split(argparse.Namespace(**vars(options) | {"model": str(other)}))
-        if of_other != pairs:
+        chosen = chosen_model(argparse.Namespace(**vars(options) | {"model": str(other)}))
+        if _split(chosen, options) != pairs:
             raise InputError(f"--compare {other} was trained on other data: give --data, --source and --target")
-        return _translations(model, pairs, options)
+        return _translations(chosen.open(), pairs, options)
     with other.open("rb") as file:
         translations = list(_decoded(file, str(other)))
     if len(translations) != len(pairs.targets):

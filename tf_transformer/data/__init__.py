@@ -1,8 +1,31 @@
 """From text to batches: sources, encoding, batches."""
 
-from tf_transformer.data.batches import NO_PAIR, Batches
-from tf_transformer.data.encode import TokenPairs, cut_by_chance, encode
-from tf_transformer.data.sources import Pairs, absolute, read, validation_split
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tf_transformer.data.sources import (
+    Pairs,
+    absolute,
+    check_training_splits,
+    read,
+    validation_data,
+    validation_split,
+)
+
+if TYPE_CHECKING:
+    from tf_transformer.data.batches import NO_PAIR as NO_PAIR
+    from tf_transformer.data.batches import Batches as Batches
+    from tf_transformer.data.encoding import TokenPairs as TokenPairs
+    from tf_transformer.data.encoding import cut_by_chance as cut_by_chance
+    from tf_transformer.data.encoding import encode as encode
+
+_MODULE_OF = {
+    "NO_PAIR": "batches",
+    "Batches": "batches",
+    "TokenPairs": "encoding",
+    "cut_by_chance": "encoding",
+    "encode": "encoding",
+}
 
 __all__ = [
     "NO_PAIR",
@@ -10,8 +33,17 @@ __all__ = [
     "Pairs",
     "TokenPairs",
     "absolute",
+    "check_training_splits",
     "cut_by_chance",
     "encode",
     "read",
+    "validation_data",
     "validation_split",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs TensorFlow when it is first used: whether a corpus has a split is known without it."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.data.encode import TokenPairs
+from tf_transformer.data.encoding import TokenPairs
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import PAD, START
 

@@ -1,6 +1,8 @@
 """Where pairs of sentences come from: files, TensorFlow Datasets, and the corpora that are written here."""
 
+import codecs
 import contextlib
+import dataclasses
 import gzip
 import hashlib
 import os
@@ -57,6 +59,34 @@ def read(data: DataConfig, split: str) -> Pairs:
         why = f" (data.held_out={data.held_out}, of few lines)" if kind == "tsv" else ""
         raise InputError(f"{data.corpus}: there is no pair in split {split!r}{why}")
     return pairs
+
+
+def check_split(data: DataConfig, split: str) -> None:
+    """Raise InputError where the corpus that `data` names has no such split, as far as can be told without reading it.
+
+    TensorFlow Datasets is not asked: it takes seconds, and may have to download.
+    """
+    kind, corpus = _kind(data)
+    if kind == "built-in":
+        _check_built_in(data, corpus, split)
+    elif kind == "tsv":
+        _check_tsv(Path(corpus), split)
+    elif kind == "folder":
+        _files(data, Path(corpus), split)
+
+
+def check_training_splits(data: DataConfig) -> None:
+    """Raise InputError where the corpora that `data` names have not the splits to train and validate on, likewise."""
+    for corpus in (data.corpus, *data.extra_corpora):
+        check_split(dataclasses.replace(data, corpus=corpus), data.train_split)
+    held_out = validation_data(data)
+    if _kind(held_out)[0] != "tfds":
+        check_split(held_out, validation_split(held_out))
+
+
+def validation_data(data: DataConfig) -> DataConfig:
+    """Return the same, with the corpus that the validation split is in."""
+    return dataclasses.replace(data, corpus=data.validation_corpus or data.corpus)
 
 
 def absolute(corpus: str | None) -> Any:
@@ -131,7 +161,12 @@ def _unzip(pairs: list[tuple[str, str]]) -> Pairs:
 
 
 def _read_built_in(data: DataConfig, corpus: str, split: str) -> Pairs:
-    known, pairs = BUILT_IN[corpus]
+    _check_built_in(data, corpus, split)
+    return _unzip(BUILT_IN[corpus][1](split))
+
+
+def _check_built_in(data: DataConfig, corpus: str, split: str) -> None:
+    known = BUILT_IN[corpus][0]
     if split not in known:
         raise unknown("split", split, known, where=f" of {corpus}")
     languages = (data.source or TOY_LANGUAGES[0], data.target or TOY_LANGUAGES[1])
@@ -140,10 +175,21 @@ def _read_built_in(data: DataConfig, corpus: str, split: str) -> Pairs:
             "toy goes from en to de: leave --source and --target out, or give these. "
             f"Received: {languages[0]} to {languages[1]}"
         )
-    return _unzip(pairs(split))
 
 
 def _read_folder(data: DataConfig, folder: Path, split: str) -> Pairs:
+    files = _files(data, folder, split)
+    sides = [_read_lines(file) for file in files]
+    if len(sides[0]) != len(sides[1]):
+        raise InputError(
+            f"{files[0]} and {files[1]} must have the same number of lines. "
+            f"Received: {len(sides[0])} and {len(sides[1])}"
+        )
+    return Pairs(*sides)
+
+
+def _files(data: DataConfig, folder: Path, split: str) -> list[Path]:
+    """Return the files of both sides of a split."""
     source, target = _languages(data)
     known = splits(data)
     files = [_find(folder, split, language) for language in (source, target)]
@@ -153,13 +199,7 @@ def _read_folder(data: DataConfig, folder: Path, split: str) -> Pairs:
         raise InputError(f"{missing.with_suffix('') if missing.suffix == '.gz' else missing} is missing beside {other}")
     if not any(there):
         raise unknown("split", split, known, where=f" in {folder}")
-    sides = [_read_lines(file) for file in files]
-    if len(sides[0]) != len(sides[1]):
-        raise InputError(
-            f"{files[0]} and {files[1]} must have the same number of lines. "
-            f"Received: {len(sides[0])} and {len(sides[1])}"
-        )
-    return Pairs(*sides)
+    return files
 
 
 def _find(folder: Path, split: str, language: str) -> Path:
@@ -175,6 +215,8 @@ def _read_lines(path: Path) -> list[str]:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     except (EOFError, zlib.error):
         raise InputError(f"{path} is not a whole gzip file") from None
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{path} is UTF-16: convert it, such as by iconv -f UTF-16 -t UTF-8")
     try:
         text = raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -184,16 +226,24 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def _read_tsv(data: DataConfig, path: Path, split: str) -> Pairs:
-    if split not in TSV_SPLITS:
-        raise unknown("split", split, TSV_SPLITS, where=f" of {path}")
+    _check_tsv(path, split)
     chosen = []
     for number, line in enumerate(_read_lines(path), 1):
-        columns = line.split("\t")
+        # A blank line is an empty pair, to be counted with those that are left out of training.
+        columns = line.split("\t") if line else ["", ""]
         if len(columns) != 2:
-            raise InputError(f"{path}, line {number}: must be 2 columns, source TAB target. Received: {len(columns)}")
-        if _split_of(line, data) == split:
+            hint = "; cut -f1,2 keeps the first two" if len(columns) > 2 else ""
+            raise InputError(
+                f"{path}, line {number}: must be 2 columns, source TAB target{hint}. Received: {len(columns)}"
+            )
+        if (_split_of(line, data) if line else "train") == split:
             chosen.append((columns[0], columns[1]))
     return _unzip(chosen)
+
+
+def _check_tsv(path: Path, split: str) -> None:
+    if split not in TSV_SPLITS:
+        raise unknown("split", split, TSV_SPLITS, where=f" of {path}")
 
 
 def _split_of(line: str, data: DataConfig) -> str:

@@ -1,10 +1,10 @@
 """From a config to a trained run directory."""
 
+import contextlib
 import dataclasses
 import importlib.util
 import logging
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,17 @@ import tensorflow as tf
 from tf_transformer import checkpoints
 from tf_transformer.config import Config, DecodingConfig
 from tf_transformer.data import Batches, Pairs, cut_by_chance
+from tf_transformer.descriptions import OF_RUN
 from tf_transformer.errors import InputError
 from tf_transformer.evaluation import bleu_metric
-from tf_transformer.run_directory import RunDirectory, build_model
+from tf_transformer.lock import sole_writer
+from tf_transformer.run_directory import RunDirectory, find_run, write_run
 from tf_transformer.settings import override
 from tf_transformer.tokenizers import Tokenizer
 from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import make_optimizer
-from tf_transformer.training.resume import Place, check_same_place, refuse_differences, restore, variables_of
+from tf_transformer.training.resume import Place, check_same_start, refuse_differences, restore, variables_of
 from tf_transformer.training.strategy import (
     Machines,
     distribute,
@@ -34,6 +36,8 @@ from tf_transformer.training.strategy import (
 from tf_transformer.training.texts import Texts, encode_texts, make_tokenizers, read_texts, with_absolute_paths
 from tf_transformer.training.trainer import Trainer, vary_dropout
 from tf_transformer.translator import Translator
+from tf_transformer.weights import build_model, restore_best, tokenizer_files, tokenizers_of
+from tf_transformer.whole import contents_replaced, settle
 
 log = logging.getLogger(__name__)
 
@@ -53,13 +57,14 @@ def train(
     Args:
         config: the run; its vocabulary sizes may be none.
         run_dir: a new folder, or a run directory.
-        overwrite: start anew where a run exists.
+        overwrite: start anew where a run exists; what was there is removed when the new run begins.
         strategy: as `make_strategy` makes it; by default MirroredStrategy on all GPUs, or on the CPU where there is
             none.
 
     Raises:
         InputError: wrong data or config; a folder that is not a run; a run with another config; a loss that is not
-            finite; no room for a checkpoint; a machine that has gone. What was there before is left as it was.
+            finite; no room for a checkpoint; a machine that has gone; another process that trains there. What was there
+            before is left as it was.
     """
     strategy = strategy or make_strategy()
     if config.data.bpe_dropout and workers(strategy):
@@ -67,21 +72,27 @@ def train(
     if config.training.deterministic:
         tf.config.experimental.enable_op_determinism()
     path = Path(run_dir).resolve()
-    existing = None
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        existing = RunDirectory(path)  # refuses what is not a run, with --overwrite too
-    resumed = None if overwrite else existing
+    find_run(path)  # refuses what is not a run, with --overwrite too, before anything is written there
     if config.training.bleu_every:
-        bleu_metric(config.training.bleu_tokenize)  # refused before anything is written
+        bleu_metric(config.training.bleu_tokenize)  # likewise
+    with sole_writer(path) if is_chief(strategy) else contextlib.nullcontext():
+        if is_chief(strategy):
+            settle(path, OF_RUN.name)
+        return _train(config, path, None if overwrite else find_run(path), strategy)
+
+
+def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: tf.distribute.Strategy) -> RunDirectory:
+    """Train in a folder that this process alone writes to, or one of several machines."""
     config = _with_absolute_paths(config)
     if resumed and config.training.init_from is None and (base := resumed.config.training.init_from):
         config = override(config, {"training": {"init_from": base}})
     start = None
-    if config.training.init_from and not (resumed and checkpoints.all_of(resumed.checkpoints)):
+    if config.training.init_from and not (resumed and resumed.known()):
         start = RunDirectory(config.training.init_from)
 
     texts = read_texts(config.data)
-    tokenizers = source.tokenizers() if (source := resumed or start) else make_tokenizers(config, texts.training)
+    source = resumed or start
+    tokenizers = tokenizers_of(source) if source else make_tokenizers(config, texts.training)
     sizes = {"input_vocab_size": tokenizers[0].vocab_size, "target_vocab_size": tokenizers[1].vocab_size}
     config = override(config, {"model": sizes})
     if resumed:
@@ -94,11 +105,12 @@ def train(
     with strategy.scope():
         trainer = make_trainer(config)
         if start:
-            start.restore(trainer.trained)
+            restore_best(start, trainer.trained)
     variables = variables_of(trainer.trained, trainer.optimizer)
     place = restore(resumed, variables, strategy) if resumed else Place()
     machines = Machines(strategy)
-    check_same_place(place, machines)
+    with naming_lost_machines(strategy):
+        check_same_start(machines, place, texts.description(), tokenizers)
     vary_dropout(trainer.trained, strategy)
     if resumed and (finished := _finished(resumed, config, place)):
         log.info("%s is trained: %s", path, finished)
@@ -166,7 +178,7 @@ def _callbacks(
     ]
     if run:
         keep = (settings.checkpoint_every, settings.keep_last, settings.keep_best, settings.best_by)
-        saver = on.SaveCheckpoints(run.checkpoints, variables, batches, *keep)
+        saver = on.SaveCheckpoints(run.checkpoints, variables, batches, *keep, run=run.id)
         # Before the checkpoints: rows after the checkpoint that a run resumes from are dropped.
         callbacks += [on.History(run.history, place.step), saver, on.Progress(batches, settings.max_steps)]
         if importlib.util.find_spec("tensorboard"):
@@ -245,7 +257,7 @@ def _refuse_other_model(start: RunDirectory, config: Config, tokenizers: tuple[T
     ]
     file = config.tokenizer.file
     wanted = [Path(file).read_bytes()] * 2 if file else [tokenizer.model for tokenizer in tokenizers]
-    if [tokenizer.model for tokenizer in start.tokenizers()] != wanted:
+    if [path.read_bytes() for path in start.tokenizer_paths()] != wanted:
         differences.append(f"its tokenizer is not {file or 'the one that this run began with'}")
     if differences:
         raise InputError(f"--init-from {start.path} does not fit: {'; '.join(differences)}")
@@ -258,7 +270,7 @@ def _write_run(
         run = resumed.replace_config(config)
         checkpoints.remove_unfinished(run.checkpoints)
         return run
-    if path.exists():
-        shutil.rmtree(path)
     facts = {"parameters": trainer.trained.count_params(), "data": texts.description()}
-    return RunDirectory.create(path, config, tokenizers, facts)
+    with contents_replaced(path, OF_RUN.name) as new:
+        write_run(new, config, tokenizer_files(*tokenizers), facts)
+    return RunDirectory(path)

@@ -1,6 +1,9 @@
 """Going on with a run: what may differ, and where it stood."""
 
+import hashlib
+import json
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,19 +13,11 @@ import tensorflow as tf
 from tf_transformer import checkpoints
 from tf_transformer.config import Config
 from tf_transformer.errors import InputError
-from tf_transformer.run_directory import RunDirectory, weights
+from tf_transformer.run_directory import RunDirectory
+from tf_transformer.tokenizers import Tokenizer
 from tf_transformer.training.strategy import Machines, is_chief
 from tf_transformer.training.trainer import dropout_seeds
-
-MAY_CHANGE = {
-    *(("training", name) for name in ("max_steps", "checkpoint_every", "keep_last", "keep_best", "deterministic")),
-    *(("training", name) for name in ("early_stopping", "best_by", "samples")),
-    *(("training", f"bleu_{name}") for name in ("every", "sentences", "tokenize")),
-    # The text and the tokenizer themselves are compared.
-    *(("data", name) for name in ("corpus", "extra_corpora", "validation_corpus")),
-    ("tokenizer", "file"),
-}
-"""The settings that may differ when a run goes on: how long it is, what is kept and shown, where its input lies."""
+from tf_transformer.weights import weights
 
 log = logging.getLogger(__name__)
 
@@ -40,28 +35,12 @@ class Place(NamedTuple):
 
 def refuse_differences(run: RunDirectory, config: Config, texts: dict[str, Any]) -> None:
     """Raise InputError, with the differences shown, where a run was started with another config or text."""
-    if averaged := run.description.get("averaged"):
-        raise InputError(
-            f"{run.path} is the average of steps {', '.join(map(str, averaged['steps']))} of {averaged['run']}: it "
-            "cannot go on. Start another run from it with --init-from"
-        )
-    old, new = run.config.as_dict(), config.as_dict()
-    differences = [
-        f"{section}.{key} was {old[section][key]!r}, is {new[section][key]!r}"
-        for section in old
-        for key in old[section]
-        if old[section][key] != new[section][key] and section != "decoding" and (section, key) not in MAY_CHANGE
-    ]
     before = run.description["data"]
-    differences += [f"the text of {split} has changed" for split in texts if texts[split] != before[split]]
+    differences = [f"the text of {split} has changed" for split in texts if texts[split] != before[split]]
     file = config.tokenizer.file
-    if file and Path(file).read_bytes() != run.tokenizers()[0].model:
+    if file and Path(file).read_bytes() != run.tokenizer_paths()[0].read_bytes():
         differences.append(f"{file} is another tokenizer")
-    if differences:
-        raise InputError(
-            f"{run.path} was started with other settings: {'; '.join(differences)}. Give the same ones to go on, "
-            "another --run-dir, or --overwrite to start anew"
-        )
+    run.refuse_differences([*run.differences(config), *differences])
 
 
 def variables_of(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> dict[str, Any]:
@@ -72,36 +51,64 @@ def variables_of(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> d
 
 
 def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribute.Strategy) -> Place:
-    """Restore the last checkpoint that is whole; the damaged ones after it are named and set aside by the chief.
+    """Restore the last checkpoint that is whole.
+
+    The damaged ones after it, and those of another run, are named, and set aside by the chief.
 
     Raises:
         InputError: all of them are damaged.
     """
-    damaged = []
-    for checkpoint in reversed(checkpoints.all_of(run.checkpoints)):
+    known = run.known()
+    aside = {path: "foreign" for path in checkpoints.all_of(run.checkpoints) if path not in known}
+    place = None
+    for checkpoint in reversed(known):
         try:
-            state = checkpoints.state_of(checkpoint)
             with strategy.scope():
-                checkpoints.restore(checkpoint, variables)
+                state = checkpoints.restore(checkpoint, variables)
+        except checkpoints.MissingCheckpointError:  # damaged, and the chief of several machines was faster
+            continue
         except checkpoints.CorruptCheckpointError as error:
             log.warning("%s", error)
-            damaged.append(checkpoint)
+            aside[checkpoint] = "damaged"
             continue
-        if is_chief(strategy):
-            for later in damaged:
-                checkpoints.set_aside(later)
         log.info("going on from %s", checkpoint)
-        return Place(state["step"], state["epoch"], state["batch"])
-    if damaged:
+        place = Place(state["step"], state["epoch"], state["batch"])
+        break
+    if place is None and known:
         raise InputError(f"all checkpoints of {run.path} are damaged: --overwrite starts anew")
-    log.info("%s has no checkpoint yet: it begins at its first update", run.path)
-    return Place()
+    if is_chief(strategy):
+        for checkpoint, why in aside.items():
+            checkpoints.set_aside(checkpoint, why)
+    if place is None:
+        log.info("%s has no checkpoint yet: it begins at its first update", run.path)
+    return place or Place()
 
 
-def check_same_place(place: Place, machines: Machines) -> None:
-    """Raise InputError where the machines of a cluster did not find the same checkpoint."""
-    if machines.sum(*place) != [number * machines.count for number in place]:
+def check_same_start(machines: Machines, place: Place, texts: dict[str, Any], tokenizers: Sequence[Tokenizer]) -> None:
+    """Raise InputError where the machines of a cluster would not train the same.
+
+    Args:
+        machines: of the cluster; each of them calls this.
+        place: where this one stands, by the checkpoint that it found.
+        texts: what identifies the text that it read.
+        tokenizers: that it has.
+    """
+    digests = [json.dumps(texts, sort_keys=True).encode(), b"".join(tokenizer.model for tokenizer in tokenizers)]
+    # Of six bytes the sums over machines are exact.
+    numbers = [int.from_bytes(hashlib.sha256(digest).digest()[:6]) for digest in digests]
+    sums = machines.sum(*place, *numbers)
+    differs = [total != number * machines.count for total, number in zip(sums, (*place, *numbers), strict=True)]
+    if any(differs[: len(place)]):
         raise InputError(
             f"the machines do not see the same checkpoints (this one is at step {place.step}): --run-dir must be on a "
             "file system that all of them share; start all of them again"
         )
+    for is_other, what in zip(differs[len(place) :], ("read the same text", "have the same tokenizers"), strict=True):
+        if is_other:
+            pairs = ", ".join(
+                f"{text['pairs']} pairs of {split}, {text['fingerprint']}" for split, text in texts.items()
+            )
+            raise InputError(
+                f"the machines do not {what} (this one has {pairs}): --data must hold the same files on all of them; "
+                "start all of them again"
+            )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tf_transformer.config import Config, DataConfig
-from tf_transformer.data import Pairs, TokenPairs, absolute, encode, read, validation_split
+from tf_transformer.data import Pairs, TokenPairs, absolute, encode, read, validation_data, validation_split
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
 
@@ -55,7 +55,7 @@ def read_texts(data: DataConfig) -> Texts:
         kept = list(first.values())
         log.info("train: dropped %d pairs that are there before, of %d", len(numbers) - len(kept), len(numbers))
         pairs, numbers = Pairs(*([side[i] for i in kept] for side in pairs)), numbers[kept]
-    held_out = dataclasses.replace(data, corpus=data.validation_corpus or data.corpus)
+    held_out = validation_data(data)
     return Texts(pairs, numbers, read(held_out, validation_split(held_out)))
 
 

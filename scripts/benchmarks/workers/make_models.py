@@ -9,7 +9,7 @@ from random_model import random_model
 
 from tf_transformer import Transformer, Translator, ctranslate2_export, export
 from tf_transformer.config import DecodingConfig, TokenizerConfig
-from tf_transformer.run_directory import load
+from tf_transformer.weights import load
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
 
 given = spec()

@@ -32,6 +32,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
         keep_last: latest checkpoints to keep.
         keep_best: best checkpoints to keep besides.
         best_by: "loss" or "bleu" of the validation.
+        run: what the checkpoints know their run by, if it has such a name.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
         keep_last: int = 5,
         keep_best: int = 1,
         best_by: str = "loss",
+        run: str | None = None,
     ):
         super().__init__()
         self.folder = Path(folder)
@@ -52,10 +54,12 @@ class SaveCheckpoints(keras.callbacks.Callback):
         self.keep_last = keep_last
         self.keep_best = keep_best
         self.best_by = best_by
+        self.run = run
         self.saved_step = -1
+        self.previous: int | None = None
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Remember where training starts."""
+        """Remember where training starts: at a checkpoint, unless it is the very beginning."""
         self.saved_step = updates(self.model)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -72,12 +76,20 @@ class SaveCheckpoints(keras.callbacks.Callback):
         """Save now."""
         batches = self.batches
         whole = batches.consumed == batches.whole
-        place = {"epoch": batches.epoch + whole, "batch": 0 if whole else batches.consumed}
         step = updates(self.model)
+        if step != self.saved_step:
+            self.previous = self.saved_step or None
+        state = {
+            "epoch": batches.epoch + whole,
+            "batch": 0 if whole else batches.consumed,
+            "previous": self.previous,
+            **({"run": self.run} if self.run else {}),
+            **(logs or {}),
+        }
         # The loss of a step is of the weights before it: what its update did to them shows here.
         if not all(np.isfinite(variable.numpy()).all() for variable in self.variables.values()):
             raise diverged(step, "a weight is not a finite number")
-        checkpoints.save(self.folder, step, self.variables, place | (logs or {}))
+        checkpoints.save(self.folder, step, self.variables, state)
         self.saved_step = step
         known = checkpoints.all_of(self.folder)
         keep = {*known[-self.keep_last :], *checkpoints.best(known, self.best_by)[: self.keep_best]}

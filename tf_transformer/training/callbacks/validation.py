@@ -9,8 +9,8 @@ import keras
 from tf_transformer.corpus import translate_lines
 from tf_transformer.data import Pairs
 from tf_transformer.evaluation import bleu_metric
-from tf_transformer.run_directory import average_name
 from tf_transformer.translator import Translator
+from tf_transformer.weights import average_name
 
 
 @contextlib.contextmanager

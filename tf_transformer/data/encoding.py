@@ -1,4 +1,4 @@
-"""Pairs of sentences to pairs of token sequences, held in memory: 8 bytes a pair of tokens."""
+"""Pairs of sentences to pairs of token sequences, held in memory: 8 bytes a pair of tokens, and 16 a pair."""
 
 import itertools
 from collections.abc import Callable
@@ -50,15 +50,15 @@ def encode(
     """
     sources = _tokenize(pairs.sources, source_tokenizer.tokenize)
     targets = _tokenize(pairs.targets, target_tokenizer.tokenize)
-    lengths = np.stack([sources.row_lengths().numpy(), targets.row_lengths().numpy()])
+    lengths = np.stack([sources.lengths, targets.lengths])
     full = (lengths > 1).all(axis=0)
     short = (lengths <= max_length).all(axis=0)
     words = np.maximum(lengths - 1, 1)
     alike = words.max(axis=0) <= words.min(axis=0) * (np.inf if max_length_ratio is None else max_length_ratio)
     keep = full & short & alike
     return TokenPairs(
-        tf.ragged.boolean_mask(sources, keep),
-        tf.ragged.boolean_mask(targets, keep),
+        sources.only(keep),
+        targets.only(keep),
         dropped_empty=int((~full).sum()),
         dropped_long=int((full & ~short).sum()),
         dropped_ratio=int((full & short & ~alike).sum()),
@@ -98,9 +98,9 @@ def cut_by_chance(
 
     def side(sentences: list[str], plain: tf.RaggedTensor, tokenizer: Tokenizer) -> tf.RaggedTensor:
         cut = _tokenize(sentences, lambda text: tokenizer.tokenize_by_chance(text, dropout))
-        rows = tf.range(cut.nrows())
-        fitting = tf.where(cut.row_lengths() <= max_length, rows, rows + cut.nrows())
-        return tf.gather(tf.concat([cut, plain], axis=0), fitting)
+        rows = np.arange(len(sentences))
+        fitting = np.where(cut.lengths <= max_length, rows, rows + len(sentences))
+        return tf.gather(tf.concat([cut.ragged(), plain], axis=0), fitting)
 
     def draw() -> TokenPairs:
         return TokenPairs(
@@ -112,9 +112,32 @@ def cut_by_chance(
     return draw
 
 
-def _tokenize(sentences: list[str], tokenize: Callable[[tf.Tensor], tf.RaggedTensor]) -> tf.RaggedTensor:
+class _Sequences(NamedTuple):
+    """Token sequences, one behind the other.
+
+    NumPy puts them together: TensorFlow's allocators keep several times what such operations of its own give.
+    """
+
+    ids: np.ndarray
+    """[tokens], int32"""
+    lengths: np.ndarray
+    """[N], int64"""
+
+    def only(self, keep: np.ndarray) -> tf.RaggedTensor:
+        """Return those that `keep` [N], boolean, has."""
+        return _Sequences(self.ids[np.repeat(keep, self.lengths)], self.lengths[keep]).ragged()
+
+    def ragged(self) -> tf.RaggedTensor:
+        """Return them as TensorFlow has them, [N, any]."""
+        return tf.RaggedTensor.from_row_lengths(self.ids, self.lengths, validate=False)
+
+
+def _tokenize(sentences: list[str], tokenize: Callable[[tf.Tensor], tf.RaggedTensor]) -> _Sequences:
     """Return the ids of sentences, each with the end token."""
-    text = tf.data.Dataset.from_tensor_slices(tf.constant(sentences, tf.string)).batch(CHUNK)
-    chunks = list(text.map(tokenize, num_parallel_calls=tf.data.AUTOTUNE))
-    ids = tf.concat(chunks, axis=0) if chunks else tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), [])
-    return tf.concat([ids, tf.fill([ids.nrows(), 1], END)], axis=1)
+    # Byte arrays grow in place: many small arrays, joined at the end, would leave holes in the memory of the process.
+    ids, lengths = bytearray(), bytearray()
+    for start in range(0, len(sentences), CHUNK):
+        chunk = tokenize(tf.constant(sentences[start : start + CHUNK], tf.string))
+        ids += np.insert(chunk.flat_values.numpy(), chunk.row_limits().numpy(), np.int32(END)).data
+        lengths += (chunk.row_lengths().numpy() + 1).data
+    return _Sequences(np.frombuffer(ids, np.int32), np.frombuffer(lengths, np.int64))

@@ -1,0 +1,36 @@
+"""What a run directory or an export says of itself, in JSON; TensorFlow is not needed to read it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tf_transformer.errors import InputError
+
+FORMAT_VERSION = 1
+OF_RUN = Path("config.json")
+"""Where the description of a run stands in its directory."""
+OF_EXPORT = Path("assets.extra", "tf_transformer.json")
+"""Where that of a SavedModel stands."""
+
+
+def is_export(path: str | Path) -> bool:
+    """Say whether a folder is a SavedModel."""
+    return (Path(path) / "saved_model.pb").exists()
+
+
+def describe(path: str | Path) -> dict[str, Any]:
+    """Return what a run or an export of ours says of itself: config, data, versions.
+
+    Raises:
+        InputError: `path` is neither, or it is of another format.
+    """
+    folder = Path(path)
+    kind, place = ("SavedModel of ours", OF_EXPORT) if is_export(folder) else ("run directory", OF_RUN)
+    try:
+        description = json.loads((folder / place).read_text("utf-8"))
+        if (version := description["format_version"]) != FORMAT_VERSION:
+            raise InputError(f"{folder} has format version {version}; this version of ours reads {FORMAT_VERSION}")
+        description["config"]["model"]
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+        raise InputError(f"{folder} is not a {kind}: {place} is missing or damaged") from None
+    return description

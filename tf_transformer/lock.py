@@ -1,0 +1,83 @@
+"""One writer of a folder at a time."""
+
+import contextlib
+import datetime
+import errno
+import fcntl
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from tf_transformer.errors import InputError
+
+LOCK = ".lock"
+"""The file in the folder that is locked; it says who holds it."""
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+log = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which is made where there is none, and removed at the end if it is still empty.
+
+    The system releases the lock when a process ends, however it ends: that of a dead process is none.
+
+    Raises:
+        InputError: another process holds the lock.
+        OSError: the folder cannot be written to.
+    """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    file = None
+    try:
+        while file is None:
+            file = _locked(folder)
+        yield
+    finally:
+        if file is not None:
+            (folder / LOCK).unlink(missing_ok=True)  # while it is locked: who opened it looks whether it is still there
+            file.close()
+        for path in made:
+            try:
+                path.rmdir()
+            except OSError:  # it has been written to, or another process has made something in it
+                break
+
+
+def _locked(folder: Path) -> IO[str] | None:
+    """Return the locked file of a folder; None where another process has removed it meanwhile."""
+    place = folder / LOCK
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        file = place.open("a+", encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        holder = file.read().strip() or "another process"
+        file.close()
+        raise InputError(
+            f"{folder} is written by {holder}: wait until it ends or stop it, or give another folder"
+        ) from None
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            file.close()
+            raise
+        log.warning("%s is on a file system without locks: take care that no other process writes to it", folder)
+    try:
+        is_there = place.stat().st_ino == os.fstat(file.fileno()).st_ino
+    except FileNotFoundError:
+        is_there = False
+    if not is_there:
+        file.close()
+        return None
+    file.truncate(0)
+    since = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    file.write(f"process {os.getpid()} on {socket.gethostname()}, since {since}\n")
+    file.flush()
+    return file
