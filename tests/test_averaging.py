@@ -67,6 +67,20 @@ def test_it_does_not_go_on(run, capsys, tmp_path):
     assert "it cannot go on. Start another run from it with --init-from" in capsys.readouterr().err
 
 
+def test_the_last_ones_follow_each_other(run):
+    """Training kept two; told to keep four, it would else offer the best one, long ago, as one of the last."""
+    *_, last = checkpoints.all_of(run.checkpoints)
+    states = {path: checkpoints.state_of(path) for path in checkpoints.all_of(run.checkpoints)}
+    assert states[last]["previous"] == list(states.values())[-2]["step"]
+    gone = checkpoints.all_of(run.checkpoints)[-2]
+    gone.unlink()
+    step, deleted = states[last]["step"], states[gone]["step"]
+    told = f"deleted the checkpoint of step {deleted}, .* of step {step}: average the last 1"
+    with pytest.raises(InputError, match=told):
+        average_run(run.path, last=2)
+    assert average_run(run.path, last=1).description["averaged"]["steps"] == [step]
+
+
 def test_what_cannot_be_averaged_is_refused(run, tmp_path):
     settings = {"keep_last": 5, "keep_best": 1}
     assert {name: getattr(run.config.training, name) for name in settings} == settings

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ import pytest
 
 from tf_transformer import __version__
 from tf_transformer.cli import main
-from tf_transformer.commands import translation
+from tf_transformer.commands import models, translation
 from tf_transformer.commands.models import ModelChoice
 from tf_transformer.config import PRESETS, Config, DecodingConfig
 from tf_transformer.data import copy_task
@@ -463,6 +464,57 @@ def test_tensorflow_is_not_imported_before_it_is_needed(
     assert done.stdout.endswith("heavy:\n")
     assert done.stderr.count("\n") == (1 if code else 0)
     assert not list(tmp_path.iterdir())
+
+
+FROZEN = Path(__file__).parent / "frozen"
+MODEL, EXPORT, CORPUS = ("--model", "shared_ema"), ("--model", "export/shared_ema"), ("--data", str(FROZEN / "corpus"))
+XX_YY = ("--source", "xx", "--target", "yy")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["translate", *MODEL, "--n-best", "5"], "n_best must be 1 to 4, the beam_size. Received: 5"),
+        (["translate", *EXPORT, "--n-best", "5"], "n_best must be 1 to 4, the beam_size. Received: 5"),
+        (["translate", "--model", "."], ". is not a run directory: config.json is missing or damaged"),
+        (["translate", *MODEL, "--beam-size", "0"], "beam_size must be at least 1. Received: 0"),
+        (["translate", *EXPORT, "--beam-size", "2"], "is an export: how it searches was chosen when it was written"),
+        (["evaluate", *MODEL, *CORPUS, "--split", "tset"], "unknown split 'tset'"),
+        (["evaluate", *EXPORT, *CORPUS, "--target", "zz"], "unknown language 'zz'"),
+        (["export", "--run-dir", ".", "--output", "new"], ". is not a run directory"),
+        (["export", "--run-dir", "shared_ema", "--output", "new", "--beam-size", "0"], "beam_size must be at least 1"),
+        (["info", "."], ". is not a run directory"),
+        (["train", *CORPUS, *XX_YY, "--run-dir", "."], ". is not a run directory"),
+        (["train", *CORPUS, *XX_YY, "--run-dir", "new", "--set", "data.train_split=2014"], "unknown split '2014'"),
+        (["train", *CORPUS, "--run-dir", "new"], "give --source and --target"),
+        (["train", *CORPUS, *XX_YY, "--run-dir", "shared_ema"], "model.d_model was 8, is 128;"),
+        (["train", *CORPUS, *XX_YY, "--run-dir", "new", "--init-from", "."], ". is not a run directory"),
+    ],
+)
+def test_what_files_and_options_show_is_said_without_tensorflow(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    for name, folder in (("shared_ema", tmp_path), ("export_shared_ema", tmp_path / "export")):
+        with tarfile.open(FROZEN / f"{name}.tar.xz") as archive:
+            archive.extractall(folder, filter="data")
+    before = tree(tmp_path)
+    done = subprocess.run([sys.executable, "-c", LIGHT, *arguments], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert said in done.stderr and done.stderr.count("\n") == 1
+    assert done.stdout in ("heavy: numpy\n", "heavy:\n")
+    assert tree(tmp_path) == before
+
+
+def test_a_missing_ctranslate2_is_said_before_the_run_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tarfile.open(FROZEN / "shared_ema.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(models, "import_tensorflow", lambda: pytest.fail("it loads"))
+    run, output = str(tmp_path / "shared_ema"), str(tmp_path / "ct2")
+    assert main(["export", "--run-dir", run, "--format", "ctranslate2", "--output", output]) == 2
+    assert "pip install 'tf-transformer[ctranslate2]'" in capsys.readouterr().err
 
 
 def test_a_process_of_its_own_has_nothing_to_say_but_its_error(work: Path) -> None:

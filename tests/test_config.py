@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tf_transformer import Transformer
-from tf_transformer.config import CHOICES, PRESETS, Config, ModelConfig, preset
+from tf_transformer.config import CHOICES, PRESETS, Config, DataConfig, DecodingConfig, ModelConfig, preset
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.settings import override, parse_setting, read_toml, settings_help
 
@@ -124,6 +124,9 @@ def test_none_is_a_word_where_only_words_are_allowed() -> None:
         ({"training": {"seed": 2**32}}, ["training.seed must be below", str(2**32)]),
         ({"decoding": {"max_length": 2**31}}, ["decoding.max_length must be at most 1000000", str(2**31)]),
         ({"decoding": {"max_extra_length": 2**31 - 1}}, ["decoding.max_extra_length must be at most 1000000"]),
+        ({"decoding": {"no_repeat_ngram": 200_000_000}}, ["decoding.no_repeat_ngram must be at most 100", "200000000"]),
+        ({"training": {"weight_decay": float("inf")}}, ["training.weight_decay must be a finite number", "inf"]),
+        ({"training": {"clip_norm": float("-inf")}}, ["training.clip_norm must be at least 0", "-inf"]),
         ({"decoding": {"top_k": 10**10}}, ["decoding.top_k must be at most 1000000", str(10**10)]),
         ({"training": {"learning_rate_factor": float("inf")}}, ["training.learning_rate_factor", "inf"]),
         ({"training": {"label_smoothing": 1.0}}, ["training.label_smoothing", "1.0"]),
@@ -157,6 +160,12 @@ def test_wrong_values(values: dict[str, Any], parts: list[str]) -> None:
         ("model.share_embeddings=none", {"model": {"share_embeddings": None}}),
         ("data.source=", {"data": {"source": ""}}),
         ("model.a.b=1", {"model": {"a.b": 1}}),
+        # What the setting is, not what the value looks like, decides.
+        ("data.train_split=2014", {"data": {"train_split": "2014"}}),
+        ("data.validation_split = 2014-05-27", {"data": {"validation_split": "2014-05-27"}}),
+        ('data.train_split="2014"', {"data": {"train_split": "2014"}}),
+        ("tokenizer.file=[a].model", {"tokenizer": {"file": "[a].model"}}),
+        ("model.d_model=[64]", {"model": {"d_model": [64]}}),
     ],
 )
 def test_settings(text: str, meaning: dict[str, Any]) -> None:
@@ -192,12 +201,17 @@ def test_toml_that_cannot_be_read(tmp_path: Path, name: str) -> None:
     assert f"cannot read {tmp_path / name}" in str(error.value)
 
 
-def test_help_names_every_setting_with_its_default() -> None:
-    lines = settings_help().splitlines()
-    for section, settings in BASE.as_dict().items():
-        for key, value in settings.items():
-            start = f"  {section}.{key}={'none' if value is None else value}  "
-            assert [line for line in lines if line.startswith(start) and len(line) > len(start)]
+def test_what_help_shows_of_every_setting_can_be_typed_and_is_the_default() -> None:
+    shown = [line.strip().partition("  ") for line in settings_help().splitlines()]
+    assert all(meaning for _, _, meaning in shown)
+    named = {setting.partition("=")[0] for setting, _, _ in shown}
+    assert named == {f"{section}.{key}" for section, settings in BASE.as_dict().items() for key in settings}
+    other = Config(
+        model=ModelConfig(d_model=16, num_heads=2, norm="pre", attention_dropout_rate=0.5),
+        data=DataConfig(weights=(3.0,), drop_duplicates=True, source="en"),
+        decoding=DecodingConfig(beam_size=1, max_length=5),
+    )
+    assert override(other, *(parse_setting(setting) for setting, _, _ in shown)) == BASE
 
 
 def test_unknown_preset() -> None:

@@ -129,8 +129,9 @@ def test_n_best(copy_run, copy_export):
         assert [score for _, score in one] == pytest.approx([score for _, score in other], abs=1e-4)
         assert sorted((score for _, score in one), reverse=True) == [score for _, score in one]
     assert [[text for text, _ in rows[:1]] for rows in ours] == [[t] for t in exported.translate_strings(SENTENCES)]
-    with pytest.raises(InputError, match=r"n_best must be 1 to 4, the beam_size. Received: 5"):
-        exported.n_best_strings(SENTENCES, 5)
+    for n in (5, 0, -1):
+        with pytest.raises(InputError, match=rf"n_best must be 1 to 4, the beam_size\. Received: {n}"):
+            exported.n_best_strings(SENTENCES, n)
 
 
 def test_how_it_searches_is_chosen_at_export(copy_run, tmp_path):

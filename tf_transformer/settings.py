@@ -85,22 +85,30 @@ def parse_setting(text: str) -> dict[str, Any]:
         parsed = None if value == "none" else tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         parsed = value
-    if not isinstance(parsed, str | None) and str in _types_of(section, key):
+    if not isinstance(parsed, str | None) and _is_text(section, key):
         parsed = value
     return {section: {key: parsed}}
 
 
-def _types_of(section: str, key: str) -> tuple[Any, ...]:
-    """Return the types that a setting may have; none for one that there is not."""
+def _is_text(section: str, key: str) -> bool:
+    """Say whether a setting is a string; one that does not exist is none."""
     hint = typing.get_type_hints(typing.get_type_hints(Config).get(section, object)).get(key)
-    return typing.get_args(hint) or (hint,)
+    return hint is str or (typing.get_origin(hint) is types.UnionType and str in typing.get_args(hint))
+
+
+def _as_typed(value: Any) -> str:
+    """Return a value as `parse_setting` reads it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return str(list(value))
+    return "none" if value is None else str(value)
 
 
 def settings_help() -> str:
-    """Return a line for every setting, with its default and its meaning."""
+    """Return a line for every setting, with its default, as it is typed, and its meaning."""
     lines = []
     for section in dataclasses.fields(Config):
         for f in dataclasses.fields(typing.get_type_hints(Config)[section.name]):
-            default = "none" if f.default is None else f.default
-            lines.append(f"  {section.name}.{f.name}={default}  {f.metadata['help']}")
+            lines.append(f"  {section.name}.{f.name}={_as_typed(f.default)}  {f.metadata['help']}")
     return "\n".join(lines)

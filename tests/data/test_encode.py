@@ -1,6 +1,9 @@
 """Tests of the way from pairs of sentences to pairs of token sequences."""
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,6 +72,36 @@ def test_each_side_has_its_own_tokenizer(tokenizer: Tokenizer) -> None:
 def test_nothing_is_left(tokenizer: Tokenizer, pairs: Pairs) -> None:
     encoded = encode(pairs, tokenizer, tokenizer, max_length=100)
     assert (len(encoded), encoded.dropped_empty, encoded.dropped_long) == (0, len(pairs.sources), 0)
+
+
+def test_memory_grows_by_the_tokens_and_little_more(tmp_path: Path) -> None:
+    """In a process of its own, the growth between two sizes: what is needed once does not count."""
+    code = """if True:
+        import random, sys
+        from tf_transformer.config import TokenizerConfig
+        from tf_transformer.data import Pairs, encode
+        from tf_transformer.tokenizers import Tokenizer, train_tokenizer
+
+        def resident():
+            return int(open("/proc/self/statm").read().split()[1]) * 4096
+
+        words = [f"w{i}" for i in range(500)]
+        def text(count):
+            return [" ".join(random.Random(i).choices(words, k=20)) for i in range(count)]
+
+        tokenizer = Tokenizer(train_tokenizer(text(1000), TokenizerConfig(vocab_size=900)))
+        found, kept = [], []
+        for count in (20_000, 120_000):
+            pairs = Pairs(text(count), text(count))
+            before = resident()
+            kept.append(encode(pairs, tokenizer, tokenizer, 128))
+            found.append((resident() - before, len(kept[-1].targets.flat_values)))
+        (small, few), (large, many) = found
+        print((large - small) / (many - few))
+    """
+    environment = os.environ | {"TF_ENABLE_ONEDNN_OPTS": "1"}  # as in training; its allocator kept most
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert float(done.stdout) < 24
 
 
 def test_odd_characters_make_no_new_sentence(tokenizer: Tokenizer) -> None:

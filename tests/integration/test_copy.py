@@ -3,6 +3,7 @@
 import csv
 import json
 
+from tf_transformer import Translator
 from tf_transformer.cli import main
 from tf_transformer.data import copy_task
 
@@ -20,6 +21,18 @@ def test_at_least_99_percent_of_unseen_sequences_are_copied_exactly(copy_run, tm
     assert not set(references) & {target for _, target in copy_task.pairs("train")}
     assert sum(map(str.__eq__, translations, references)) >= 990
     assert scores["bleu"] > 98
+
+
+def test_it_reads_its_source(copy_run):
+    """What it writes is far more probable for its own source than for that of another sequence."""
+    translator = Translator.load(copy_run)
+    pairs = copy_task.pairs("val")[:101]
+    sources, targets = zip(*pairs, strict=True)
+    true = translator.score_strings(list(pairs))
+    other = translator.score_strings(list(zip(sources[1:] + sources[:1], targets, strict=True)))
+    per_token = [-sum(map(sum, scored)) / sum(map(len, scored)) for scored in (true, other)]
+    assert per_token[0] < 0.1
+    assert per_token[1] > 10 * per_token[0] + 1
 
 
 def test_the_history_shows_it_learning(copy_run):

@@ -1,17 +1,26 @@
+import copy
 import dataclasses
 import json
 import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from tf_transformer import checkpoints, load
 from tf_transformer.data import Batches, encode, read
 from tf_transformer.errors import InputError
-from tf_transformer.run_directory import RunDirectory
-from tf_transformer.settings import override
+from tf_transformer.lock import LOCK, sole_writer
+from tf_transformer.run_directory import MAY_CHANGE, RunDirectory
+from tf_transformer.settings import override, settings_help
 from tf_transformer.tokenizers import train_tokenizer
+from tf_transformer.training.callbacks import StopOnNaN
 from tf_transformer.training.fit import make_trainer, train
 
 STEPS_PER_EPOCH = 6
@@ -118,6 +127,130 @@ def test_the_moving_average_is_the_model(corpus, tmp_path, small, epoch_rows):
     assert float(epoch_rows(run)[-1]["val_loss"]) == pytest.approx(scores["loss"], rel=1e-4)
 
 
+def test_every_setting_is_refused_on_resume_or_accepted_one_by_one(corpus, tmp_path, small):
+    """Those of `MAY_CHANGE` and of decoding are accepted; every other one is refused, and named."""
+    run = train(small(corpus, max_steps=1), tmp_path / "run")
+    other_words = {"norm": "post", "positions": "learned", "share_embeddings": "none", "activation": "gelu"}
+    other_words |= {"model_type": "unigram", "normalization": "identity", "best_by": "bleu"}
+    other_words |= {"mixed_precision": "bfloat16"}
+    named = {"corpus", "extra_corpora", "validation_corpus", "source", "target", "train_split", "validation_split"}
+    seen = set()
+    for section, settings in run.config.as_dict().items():
+        for key, value in settings.items():
+            if isinstance(value, bool):
+                other = not value
+            elif key in other_words:
+                other = other_words[key]
+            elif key == "extra_corpora":
+                other = (str(corpus),)
+            elif isinstance(value, tuple):
+                other = (2.0,)
+            elif isinstance(value, str) or key in named | {"file", "init_from", "bleu_tokenize"}:
+                other = "other"
+            elif isinstance(value, float):
+                other = value + 0.125
+            else:
+                other = (value or 0) + 1
+            changed = copy.deepcopy(run.config)  # each alone, though some are not valid without others
+            object.__setattr__(getattr(changed, section), key, other)
+            expected = section == "decoding" or (section, key) in MAY_CHANGE
+            found = run.differences(changed)
+            assert len(found) == (not expected), f"{section}.{key}: {found}"
+            assert expected or found[0].startswith(f"{section}.{key} was ")
+            seen.add((section, key))
+    assert seen >= MAY_CHANGE
+    assert len(seen) == len(settings_help().splitlines())
+
+
+def test_what_is_refused_is_refused_by_training_too(corpus, tmp_path, small):
+    train(small(corpus, max_steps=1), tmp_path / "run")
+    for training in ({"seed": 1}, {"label_smoothing": 0.2}, {"accumulate": 2}, {"warmup_steps": 11}):
+        (name,) = training
+        with pytest.raises(InputError, match=rf"training\.{name} was "):
+            train(small(corpus, **training), tmp_path / "run")
+
+
+def test_config_is_written_in_one_order_by_every_process(corpus, tmp_path, small):
+    run = train(small(corpus, max_steps=1), tmp_path / "run")
+    code = "import sys; from tf_transformer.run_directory import RunDirectory as R; r = R(sys.argv[1]); "
+    command = [sys.executable, "-c", code + "r.replace_config(r.config)", str(run.path)]
+    texts = {(run.path / "config.json").read_text()}
+    for seed in range(1, 6):
+        subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": str(seed)})
+        texts.add((run.path / "config.json").read_text())
+    assert len(texts) == 1
+
+
+def test_two_processes_cannot_train_in_one_folder(corpus, tmp_path, small):
+    for step in (1, 2):  # a new one, and one that exists
+        with sole_writer(tmp_path / "run"):
+            for overwrite in (False, True):
+                with pytest.raises(InputError, match=rf"run is written by process {os.getpid()} on .*wait until"):
+                    train(small(corpus, max_steps=step), tmp_path / "run", overwrite=overwrite)
+        run = train(small(corpus, max_steps=step), tmp_path / "run")
+        assert [path.name for path in checkpoints.all_of(run.checkpoints)][-1] == f"step-0000000{step}.npz"
+    assert not (run.path / LOCK).exists()
+
+
+def test_checkpoints_of_another_run_are_passed_over_and_set_aside(corpus, tmp_path, small, caplog):
+    run = train(small(corpus, max_steps=1), tmp_path / "run")
+    wide = override(small(corpus, max_steps=2), {"model": {"d_model": 32}})
+    other = train(wide, tmp_path / "other")
+    foreign = Path(shutil.copy(checkpoints.path_of(other.checkpoints, 2), run.checkpoints))
+    assert run.best_checkpoint() == checkpoints.path_of(run.checkpoints, 1)
+    assert f"{foreign} is of another run" in caplog.text
+    assert load(run.path).model.config["d_model"] == 16
+    run = train(small(corpus, max_steps=3, keep_last=1), run.path)
+    names = sorted(path.name for path in run.checkpoints.iterdir())
+    assert names[0] == f"foreign-{foreign.name}"
+    assert "step-00000003.npz" in names
+
+
+def test_a_run_is_read_while_training_deletes_its_checkpoints(corpus, tmp_path, small, monkeypatch):
+    run = train(small(corpus, max_steps=3, checkpoint_every=1), tmp_path / "run")
+    known = run.known()
+    assert len(known) == 3
+    real, deleted = checkpoints.restore, []
+
+    def restore(checkpoint, variables):
+        if len(deleted) < 2:  # between the look and the reading
+            checkpoint.unlink()
+            deleted.append(checkpoint)
+        return real(checkpoint, variables)
+
+    monkeypatch.setattr(checkpoints, "restore", restore)
+    load(run.path)
+    assert len(deleted) == 2
+    with pytest.raises(checkpoints.MissingCheckpointError, match="is there no more: training deletes the older ones"):
+        checkpoints.state_of(deleted[0])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_run_lives_in_a_mounted_folder(corpus, tmp_path, small):
+    """Which cannot be renamed, replaced or removed: a volume of a container."""
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", str(folder)], capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        (folder / "lost+found").mkdir()
+        train(small(corpus, max_steps=2), folder)
+        run = train(small(corpus, max_steps=1, seed=5), folder, overwrite=True)
+        assert run.config.training.seed == 5
+        assert [path.name for path in checkpoints.all_of(run.checkpoints)] == ["step-00000001.npz"]
+        assert train(small(corpus, max_steps=2, seed=5), folder).path == folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_what_fails_before_the_new_run_begins_loses_nothing_of_the_old_one(corpus, tmp_path, small):
+    run = train(small(corpus, max_steps=2), tmp_path / "run")
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match="no pair is left for train"):
+        train(override(small(corpus), {"data": {"max_length": 2}}), run.path, overwrite=True)
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+
+
 def test_overwrite_starts_anew_and_a_foreign_folder_is_refused(corpus, tmp_path, small):
     train(small(corpus, max_steps=2), tmp_path / "run")
     run = train(small(corpus, max_steps=1, seed=5), tmp_path / "run", overwrite=True)
@@ -162,6 +295,26 @@ def test_a_loss_that_is_no_number_stops_training_and_keeps_what_was_good(corpus,
     for path in checkpoints.all_of(run.checkpoints):
         with np.load(path) as saved:
             assert all(np.isfinite(saved[name]).all() for name in saved.files if saved[name].dtype.kind == "f")
+
+
+def test_a_run_that_diverges_is_told_so(corpus, tmp_path, small, caplog):
+    train(small(corpus, max_steps=2), tmp_path / "sane")
+    assert "diverging" not in caplog.text
+    with pytest.raises(InputError, match=r"the perplexity is inf at step \d+: training stopped"):
+        train(small(corpus, max_steps=30, learning_rate=3.0, warmup_steps=1), tmp_path / "run")
+    told = [record.message for record in caplog.records if "training may be diverging: the loss is " in record.message]
+    assert len(told) == 1  # an epoch
+
+
+@pytest.mark.parametrize(
+    ("logs", "told"),
+    [({"loss": 99.0, "perplexity": np.inf}, "perplexity is inf"), ({"loss": np.nan}, "loss is nan")],
+)
+def test_a_perplexity_beyond_all_numbers_stops_training(logs, told):
+    stop = StopOnNaN(11)
+    stop.set_model(SimpleNamespace(optimizer=SimpleNamespace(iterations=tf.Variable(7))))
+    with pytest.raises(InputError, match=f"the {told} at step 7: training stopped"):
+        stop.on_train_batch_end(0, logs)
 
 
 def test_dropped_pairs_are_counted(tmp_path, caplog, small):

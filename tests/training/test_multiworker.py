@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +15,9 @@ import numpy as np
 import pytest
 
 from tf_transformer import checkpoints
+from tf_transformer.config import TokenizerConfig
 from tf_transformer.run_directory import RunDirectory
+from tf_transformer.tokenizers import Tokenizer, train_tokenizer
 
 CODE = """
 import sys
@@ -47,7 +50,7 @@ def launch(corpus, tmp_path):
     """Starts a run on so many workers, each a process; those that are left are killed at the end."""
     started = []
 
-    def launch(run, workers, *options, plain=False):
+    def launch(run, workers, *options, plain=False, change=lambda index, command: command):
         command = ["train", "--data", str(corpus), "--source", "xx", "--target", "yy", "--run-dir", str(tmp_path / run)]
         for setting in (
             *("model.num_layers=1", "model.d_model=16", "model.num_heads=2", "model.dff=16", "model.dropout_rate=0"),
@@ -64,7 +67,7 @@ def launch(corpus, tmp_path):
             if workers > 1:
                 environment["TF_CONFIG"] = json.dumps(cluster)
             log = (tmp_path / f"{run}-{index}.log").open("a")
-            code = textwrap.dedent(CODE.format(plain=plain, command=command))
+            code = textwrap.dedent(CODE.format(plain=plain, command=change(index, command)))
             processes.append(subprocess.Popen([sys.executable, "-c", code], stdout=log, stderr=log, env=environment))
         started.extend(processes)
         return processes
@@ -98,6 +101,39 @@ def test_two_workers_give_the_losses_and_gradients_of_one(launch, tmp_path):
     # Only the chief writes, and shows.
     assert "epoch 1" in (tmp_path / "two-0.log").read_text()
     assert "epoch 1" not in (tmp_path / "two-1.log").read_text()
+
+
+@pytest.mark.parametrize("what", ["text", "tokenizer"])
+def test_machines_that_would_train_different_things_do_not_begin(launch, corpus, tmp_path, what):
+    if what == "text":
+        other = shutil.copytree(corpus, tmp_path / "other")
+        lines = (other / "train.yy").read_text().splitlines(keepends=True)
+        (other / "train.yy").write_text("".join([*lines[1:], lines[0]]))
+
+        def change(index, command):
+            return [str(other) if index and word == str(corpus) else word for word in command]
+
+        told = "the machines do not read the same text (this one has 53 train pairs, "
+    else:
+        # Of the same size, as two machines with other versions of SentencePiece may train them.
+        models = [
+            train_tokenizer(map(str, range(1000)), TokenizerConfig(vocab_size=290, model_type=kind))
+            for kind in ("bpe", "unigram")
+        ]
+        assert len({len(Tokenizer(model).pieces) for model in models}) == 1
+        for i, model in enumerate(models):
+            (tmp_path / f"{i}.model").write_bytes(model)
+
+        def change(index, command):
+            return [*command, "--tokenizer", str(tmp_path / f"{index}.model")]
+
+        told = "the machines do not have the same tokenizers"
+    for process in launch("run", 2, "training.max_steps=2", change=change):
+        assert process.wait(timeout=120) == 2
+    logs = [(tmp_path / f"run-{i}.log").read_text() for i in (0, 1)]
+    assert any(told in log for log in logs)
+    assert not any("Traceback" in log for log in logs)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.long

@@ -1,8 +1,7 @@
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tf_transformer.config import PRESETS
 from tf_transformer.settings import override
@@ -70,13 +69,30 @@ def test_both_ways_to_give_the_learning_rate(training, peak):
     assert float(optimizer.learning_rate) == pytest.approx(peak, rel=1e-5)
 
 
-def test_what_a_config_asks_for():
-    plain = make_optimizer(PRESETS["base"])
-    assert (plain.weight_decay, plain.global_clipnorm, plain.use_ema) == (None, None, False)
-    settings = dataclasses.replace(
-        PRESETS["base"].training, weight_decay=0.02, clip_norm=0.5, ema_decay=0.75, mixed_precision="float16"
-    )
-    scaled = make_optimizer(dataclasses.replace(PRESETS["base"], training=settings))
-    assert isinstance(scaled, keras.optimizers.LossScaleOptimizer)
-    inner = scaled.inner_optimizer
-    assert (inner.weight_decay, inner.global_clipnorm, inner.use_ema, inner.ema_momentum) == (0.02, 0.5, True, 0.75)
+def updated(gradients, weights=(3.0, -5.0), **training):
+    """A weight after updates by gradients, the mean of those, and its moving average where there is one."""
+    weight = keras.Variable(weights, name="kernel")
+    optimizer = make_optimizer(override(PRESETS["base"], {"training": training | {"learning_rate": 0.1}}))
+    optimizer.build([weight])
+    for gradient in gradients:
+        optimizer.apply([tf.constant(gradient)], [weight])
+    by_name = {variable.name.rpartition("_")[2]: variable.numpy() for variable in optimizer.variables}
+    return weight.numpy(), by_name["momentum"], by_name.get("average")
+
+
+def test_each_setting_does_what_it_says():
+    settings = {"warmup_steps": 1}
+    still, _, no_average = updated([[0.0, 0.0]], **settings)
+    assert still.tolist() == [3.0, -5.0]  # no gradient, no decay: nothing moves
+    assert no_average is None
+    decayed, _, _ = updated([[0.0, 0.0]], weight_decay=0.02, **settings)
+    np.testing.assert_allclose(decayed, np.array([3.0, -5.0]) * (1 - 0.1 * 0.02), rtol=1e-6)
+    _, plain, _ = updated([[30.0, 40.0]], **settings)
+    _, clipped, _ = updated([[30.0, 40.0]], clip_norm=0.5, **settings)
+    np.testing.assert_allclose(plain, [3.0, 4.0], rtol=1e-5)  # a tenth: beta_1 is 0.9
+    np.testing.assert_allclose(clipped, [0.03, 0.04], rtol=1e-5)  # of a gradient of norm 0.5
+    after = [updated([[1.0, 2.0]] * count, **settings)[0] for count in (1, 2)]
+    _, _, average = updated([[1.0, 2.0]] * 2, ema_decay=0.75, **settings)
+    np.testing.assert_allclose(average, 0.75 * after[0] + 0.25 * after[1], rtol=1e-6)
+    skipped, _, _ = updated([[float("inf"), 1.0]], mixed_precision="float16", **settings)
+    assert skipped.tolist() == [3.0, -5.0]

@@ -172,7 +172,7 @@ def _callbacks(
     callbacks = [
         on.ValidateAverage(),
         on.EpochOrder(batches, settings.max_steps, skip=place.batch),
-        on.StopOnNaN(),
+        on.StopOnNaN(config.model.target_vocab_size),
         on.Throughput(batches),
         on.TranslateValidation(translator, held_out, samples, *bleu, machines.mean),
     ]

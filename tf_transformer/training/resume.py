@@ -103,12 +103,15 @@ def check_same_start(machines: Machines, place: Place, texts: dict[str, Any], to
             f"the machines do not see the same checkpoints (this one is at step {place.step}): --run-dir must be on a "
             "file system that all of them share; start all of them again"
         )
-    for is_other, what in zip(differs[len(place) :], ("read the same text", "have the same tokenizers"), strict=True):
-        if is_other:
-            pairs = ", ".join(
-                f"{text['pairs']} pairs of {split}, {text['fingerprint']}" for split, text in texts.items()
-            )
-            raise InputError(
-                f"the machines do not {what} (this one has {pairs}): --data must hold the same files on all of them; "
-                "start all of them again"
-            )
+    is_other_text, are_other_tokenizers = differs[len(place) :]
+    if is_other_text:
+        read = ", ".join(f"{text['pairs']} {split} pairs, {text['fingerprint']}" for split, text in texts.items())
+        raise InputError(
+            f"the machines do not read the same text (this one has {read}): --data must hold the same files on all of "
+            "them; start all of them again"
+        )
+    if are_other_tokenizers:
+        raise InputError(
+            "the machines do not have the same tokenizers: give all of them the same file by --tokenizer, or the same "
+            "version of sentencepiece; start all of them again"
+        )

@@ -1,5 +1,6 @@
 """Which batches an epoch has, and when training ends or must end."""
 
+import logging
 import math
 from typing import Any
 
@@ -7,6 +8,11 @@ import keras
 
 from tf_transformer.data import Batches
 from tf_transformer.errors import InputError
+
+SUSPICIOUS = 2.0
+"""Times the loss of guessing: an untrained model begins near one such loss."""
+
+log = logging.getLogger(__name__)
 
 
 def updates(model: keras.Model) -> int:
@@ -57,12 +63,37 @@ class EpochOrder(keras.callbacks.Callback):
 
 
 class StopOnNaN(keras.callbacks.Callback):
-    """Raises InputError, with the step named, as soon as the loss is not a finite number."""
+    """Raises InputError, with the step named, as soon as the loss or the perplexity is not a finite number.
+
+    Besides, it warns once an epoch where the mean loss since the epoch began is more than `SUSPICIOUS` times that of
+    guessing: a model that knows nothing does not lose as much.
+
+    Args:
+        vocab_size: target tokens; a guess is one of them, all alike. None warns of nothing.
+    """
+
+    def __init__(self, vocab_size: int | None = None):
+        super().__init__()
+        self.guess = math.log(vocab_size) if vocab_size else math.inf
+        self.is_warned = False
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Warn again, if need be."""
+        self.is_warned = False
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Look at the running loss, which stays NaN once it is."""
-        if not math.isfinite(logs["loss"]):
-            raise diverged(updates(self.model), f"the loss is {logs['loss']}")
+        """Look at the running means, which stay NaN once they are."""
+        for name in ("loss", "perplexity"):
+            if not math.isfinite(logs.get(name, 0.0)):
+                raise diverged(updates(self.model), f"the {name} is {logs[name]}")
+        if logs["loss"] > SUSPICIOUS * self.guess and not self.is_warned:
+            self.is_warned = True
+            log.warning(
+                "training may be diverging: the loss is %.4g at step %d, where guessing has %.4g. If it does not fall, "
+                "stop it and train with a lower training.learning_rate (or learning_rate_factor) or more "
+                "training.warmup_steps",
+                *(logs["loss"], updates(self.model), self.guess),
+            )
 
 
 def diverged(step: int, what: str) -> InputError:

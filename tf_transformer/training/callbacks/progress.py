@@ -3,6 +3,7 @@
 import csv
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -153,10 +154,7 @@ class Progress(keras.callbacks.ProgbarLogger):
         """Begin a bar, and say how far training is."""
         step = updates(self.model)
         self.target = min(len(self.batches.rows), self.max_steps - step)
-        left = ""
-        if len(self.times) > 1:
-            seconds = (self.times[-1] - self.times[0]) / (len(self.times) - 1) * (self.max_steps - step)
-            left = f", about {_duration(seconds)} left"
+        left = time_left(self.times, self.max_steps - step)
         print(f"epoch {epoch + 1}, step {step:,} of {self.max_steps:,}{left}", flush=True)
         self.times.clear()
         super().on_epoch_begin(epoch, logs)
@@ -165,6 +163,18 @@ class Progress(keras.callbacks.ProgbarLogger):
         """Read the clock."""
         self.times.append(time.perf_counter())
         super().on_train_batch_end(batch, logs)
+
+
+def time_left(times: Sequence[float], steps: int) -> str:
+    """Return how long so many steps will take, in words that follow a comma.
+
+    Args:
+        times: when earlier steps were done, seconds; of the first one it is not known how long it took.
+        steps: that are left.
+    """
+    if len(times) < 2:
+        return ""
+    return f", about {_duration((times[-1] - times[0]) / (len(times) - 1) * steps)} left"
 
 
 def _duration(seconds: float) -> str:
