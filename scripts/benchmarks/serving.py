@@ -34,7 +34,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
         export = [command, "export", "--run-dir", str(options.run_dir), "--output", f"{folder}/model/1"]
         subprocess.run(export, check=True, capture_output=True, env=ENVIRONMENT)
         together, alone = (
-            stack.enter_context(_server(command, folder, *extra)) for extra in ((), ("--max-batch", "1"))
+            stack.enter_context(_server(command, folder, *extra)) for extra in ((), ("--max-batch-tokens", "1"))
         )
         ways = {
             f"{CLIENTS} clients": (together, CLIENTS),

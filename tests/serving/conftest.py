@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import queue
 import re
 import subprocess
 import sys
@@ -10,6 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+
+SECONDS = 60
+"""More than anything takes that a test waits for."""
 
 
 class Served:
@@ -56,6 +60,63 @@ def start_server(tmp_path_factory):
 @pytest.fixture(scope="module")
 def served(start_server, copy_export) -> Served:
     return start_server(copy_export.parent)
+
+
+class Gate:
+    """Holds work back: what begins is seen, and waits until it is let go."""
+
+    def __init__(self):
+        self._begun: queue.Queue = queue.Queue()
+        self._go = threading.Semaphore(0)
+
+    def wait(self, what) -> None:
+        """Called by the work."""
+        self._begun.put(what)
+        assert self._go.acquire(timeout=SECONDS), "it was never let go"
+
+    def begun(self):
+        """What begins next."""
+        return self._begun.get(timeout=SECONDS)
+
+    def go_on(self, times: int = 1) -> None:
+        self._go.release(times)
+
+    @property
+    def unseen(self) -> int:
+        """How many have begun that `begun` has not given."""
+        return self._begun.qsize()
+
+
+@pytest.fixture
+def gate():
+    gate = Gate()
+    yield gate
+    gate.go_on(10_000)
+
+
+@pytest.fixture
+def held_back(gate, monkeypatch):
+    """Holds back the batches of a version: the gate sees the sentences of each."""
+
+    def hold(version) -> Gate:
+        batcher = version._batcher
+        call = batcher._call
+
+        def held(signature, sentences):
+            gate.wait(sentences)
+            return call(signature, sentences)
+
+        monkeypatch.setattr(batcher, "_call", held)
+        return gate
+
+    return hold
+
+
+def wait_for(condition, seconds: float = 2 * SECONDS) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
 
 
 def in_parallel(work, items, workers: int) -> list:

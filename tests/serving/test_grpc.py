@@ -1,5 +1,8 @@
 """gRPC, by the client that TensorFlow Serving's users have."""
 
+import asyncio
+import threading
+
 import grpc
 import numpy as np
 import pytest
@@ -15,6 +18,10 @@ from tensorflow_serving.apis import (
 )
 
 from tf_transformer.export import ExportedTranslator
+from tf_transformer.serving.grpc_service import make_server
+from tf_transformer.serving.limits import Limits
+from tf_transformer.serving.metrics import Metrics
+from tf_transformer.serving.model import Model
 
 SENTENCES = ["a b c", "g f e d", "", "h"]
 
@@ -74,8 +81,9 @@ def test_a_tensor_may_leave_out_what_repeats_or_be_packed(served, stub):
         assert tf.make_ndarray(found).tolist() == tf.make_ndarray(wanted).tolist()
 
 
-def claiming(size: int) -> TensorProto:
-    tensor = TensorProto(dtype=DT_STRING, string_val=[b"a"])
+def claiming(size: int, text: bytes = b"a") -> TensorProto:
+    """One string, and so many that it stands for."""
+    tensor = TensorProto(dtype=DT_STRING, string_val=[text])
     tensor.tensor_shape.dim.add(size=size)
     return tensor
 
@@ -96,7 +104,8 @@ def claiming(size: int) -> TensorProto:
         (["a"], {"version_label": "x"}, "NOT_FOUND", "there are no labels"),
         (["a"], {"signature_name": "x"}, "INVALID_ARGUMENT", "there is no signature 'x'"),
         (["a"] * 1025, {}, "INVALID_ARGUMENT", "may have 1024 sentences"),
-        (["a" * 100_001], {}, "INVALID_ARGUMENT", "may have 100000 characters"),
+        (["a " * 500] * 66, {}, "INVALID_ARGUMENT", "may have 32768 tokens. Received: 33066"),
+        (claiming(1024, b"a" * 1025), {}, "INVALID_ARGUMENT", "input 'text' may have 1048576 bytes. Received: 1049600"),
         (["a" * 2_000_000], {}, "RESOURCE_EXHAUSTED", "larger than max"),
     ],
 )
@@ -105,6 +114,76 @@ def test_bad_input_is_refused(served, stub, text, spec, code, message):
         stub.Predict(request(served, text, **spec), timeout=60)
     assert caught.value.code().name == code
     assert stub.Predict(request(served), timeout=60).outputs
+
+
+@pytest.fixture(scope="module")
+def model(copy_export) -> Model:
+    return Model(copy_export, "copy", Limits(max_batch_tokens=2 * 16), Metrics())
+
+
+def of_model(model, talk) -> None:
+    """Talk to a server in this process, by a stub."""
+
+    async def serve() -> None:
+        server, port = make_server(model, "127.0.0.1:0")
+        await server.start()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            await talk(prediction_service_pb2_grpc.PredictionServiceStub(channel))
+        await server.stop(None)
+
+    asyncio.run(serve())
+
+
+def test_a_client_that_goes_is_given_up(model, held_back):
+    gate = held_back(model.version)
+    wanted = request(model)
+
+    async def leave(stub) -> None:
+        call = stub.Predict(wanted)
+        asking = asyncio.ensure_future(call)
+        assert len(await asyncio.to_thread(gate.begun)) == 2
+        call.cancel()
+        await asyncio.wait([asking])
+        while model.running:
+            await asyncio.sleep(0.01)
+        gate.go_on(2)
+        answer = await stub.Predict(request(model, ["b c"]))
+        assert gate.begun() == [(b"b c",)]  # not the other two sentences of the one that has gone
+        assert tf.make_ndarray(answer.outputs["translation"]).shape == (1,)
+
+    of_model(model, leave)
+
+
+def test_answers_are_made_beside_the_event_loop(model, monkeypatch):
+    threads = []
+    make = tf.make_tensor_proto
+    wanted = request(model)
+
+    def seen(*arguments):
+        threads.append(threading.current_thread().name)
+        return make(*arguments)
+
+    monkeypatch.setattr(tf, "make_tensor_proto", seen)
+
+    async def ask(stub) -> None:
+        await stub.Predict(wanted)
+
+    of_model(model, ask)
+    assert len(threads) == 3
+    assert all(name.startswith("predict") for name in threads)
+
+
+def test_an_unknown_output_is_refused_before_the_search(model, held_back):
+    gate = held_back(model.version)
+    wanted = request(model)
+    wanted.output_filter.extend(["score", "x"])
+
+    async def ask(stub) -> None:
+        with pytest.raises(grpc.RpcError, match=r"output_filter has what the signature does not give: \['x'\]"):
+            await stub.Predict(wanted)
+
+    of_model(model, ask)
+    assert not gate.unseen
 
 
 def test_it_says_what_it_serves(served, stub, channel):

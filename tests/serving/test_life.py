@@ -3,6 +3,8 @@
 import asyncio
 import http.client
 import json
+import os
+import re
 import shutil
 import signal
 import socket
@@ -12,6 +14,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -19,13 +22,15 @@ import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
-from tests.serving.conftest import in_parallel
+from tests.serving.conftest import SECONDS, in_parallel, wait_for
+from tf_transformer.cli import main
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.export import ExportedTranslator, export
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import Model
+from tf_transformer.serving.ports import Ports
 
 SENTENCES = [" ".join("abcdefgh"[: 1 + (3 * i) % 8]) for i in range(40)]
 
@@ -92,13 +97,6 @@ def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, c
     assert translate(served, SENTENCES[:3]) == old
 
 
-def wait_for(condition, seconds=120):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.1)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_what_is_in_flight_is_finished_before_the_end(start_server, copy_export, number):
@@ -143,14 +141,43 @@ def test_a_second_signal_does_not_wait(start_server, copy_export):
     running.join()
 
 
-@pytest.mark.long
-def test_a_port_that_is_taken_is_named(served, copy_export, tmp_path):
-    command = [sys.executable, "-m", "tf_transformer", "serve", str(copy_export), "--port"]
+@pytest.fixture
+def no_tensorflow(monkeypatch):
+    """What fails needs none."""
+
+    def imported(**_):
+        pytest.fail("it imports TensorFlow first")
+
+    monkeypatch.setattr("tf_transformer.commands.serving.import_tensorflow", imported)
+
+
+def test_a_port_that_is_taken_is_named_before_anything_is_loaded(served, tmp_path, capsys, no_tensorflow):
     grpc_port, port = served.grpc.rpartition(":")[2], served.url.rpartition(":")[2]
     for options, option in ((["0", "--grpc-port", grpc_port], "--grpc-port"), ([port], "--port")):
-        done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == 2
-        assert f"give another {option}" in done.stderr
+        assert main(["serve", str(tmp_path), "--port", *options]) == 2
+        assert f"Address already in use: give another {option}, or --host" in capsys.readouterr().err
+    assert main(["serve", str(tmp_path), "--port", "8500"]) == 2
+    assert "REST and gRPC need a port each: give another --port. Received: 8500 for both" in capsys.readouterr().err
+    assert main(["serve", str(tmp_path), "--host", "256.0.0.1"]) == 2
+    assert "cannot listen at 256.0.0.1:8501, Name or service not known" in capsys.readouterr().err
+
+
+def test_a_run_is_to_be_exported_first(copy_run, capsys, no_tensorflow):
+    assert main(["serve", str(copy_run)]) == 2
+    command = f"tf-transformer export --run-dir {copy_run} --output saved_models/copy_run/1"
+    assert capsys.readouterr().err == (
+        f"tf-transformer: error: {copy_run} is a run directory, and exports are served: first {command}\n"
+    )
+
+
+def test_a_port_is_held_until_it_is_opened():
+    first = Ports("127.0.0.1", 0, 0)
+    port = first.open_rest().getsockname()[1]
+    with pytest.raises(InputError, match=f"cannot listen at 127.0.0.1:{port}, Address already in use: give another"):
+        Ports("127.0.0.1", 0, port)
+    with pytest.raises(InputError, match="give another --port"):
+        Ports("127.0.0.1", port, 0)
+    assert first.release_grpc() == "127.0.0.1:0"
 
 
 def test_bad_clients_harm_nobody(served):
@@ -221,32 +248,110 @@ def test_a_name_that_no_address_can_have_is_refused(copy_export):
 
 
 def test_warming_up_is_no_batch_of_a_client(copy_export):
-    """Its requests of several sentences are cut into batches of 3."""
-    model = Model(copy_export, None, Limits(max_batch=3), Metrics())
-    model.prepared.result()
-    assert model.batches == 0
+    metrics = Metrics()
+    Model(copy_export, None, Limits(), metrics).prepared.result()
+    assert b"\ntf_transformer_batches 0.0\n" in metrics.text()
+    assert b"\ntf_transformer_sentences_total 0.0\n" in metrics.text()
 
 
-def test_the_end_waits_for_no_version_that_is_loaded(copy_export, tmp_path, monkeypatch):
-    (tmp_path / "1").symlink_to(copy_export)
-    model = Model(tmp_path, None, Limits(), Metrics())
-    model.prepared.result()
-    assert not model.is_busy
-    (tmp_path / "2").symlink_to(copy_export)
-    loaded = threading.Event()
-    monkeypatch.setattr("tf_transformer.serving.model.Version", lambda *arguments: loaded.wait())
-    at_last = threading.Timer(60, loaded.set)
-    at_last.start()
+STUCK = """
+import threading
+from tf_transformer.serving import batching, model, ports, server
+from tf_transformer.serving.limits import Limits
 
-    async def end() -> None:
-        watching = asyncio.create_task(model.refresh())
-        await asyncio.sleep(0.1)
-        watching.cancel()
+server.log.info = lambda form, *values: print(form % values, flush=True)
+stuck = lambda *_: threading.Event().wait()
+model.Model._warm_up_others = stuck
+batching.Batcher._translate = stuck
+server.serve({path!r}, ports.Ports("127.0.0.1", 0, 0), name="copy", limits=Limits(timeout=0.5))
+"""
 
-    asyncio.run(end())
-    assert model.is_busy and not loaded.is_set()
-    at_last.cancel()
-    loaded.set()
+
+@pytest.mark.long
+def test_the_end_waits_for_nobodys_work(copy_export):
+    """Neither for a version that is warmed up, nor for a batch of which nobody wants to know any more."""
+    command = [sys.executable, "-c", STUCK.format(path=str(copy_export))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            url = re.search(r"(http://\S+),", process.stdout.readline())[1]
+            with pytest.raises(urllib.error.HTTPError, match="504"):
+                urllib.request.urlopen(f"{url}/v1/models/copy:predict", b'{"inputs": ["a"]}', timeout=SECONDS)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(SECONDS) == 0
+        finally:
+            process.kill()
+
+
+class FakeVersion:
+    """A version whose SavedModel is a word: what it is called, or "bad"."""
+
+    def __init__(self, folder, number, limits, count):
+        self.word = (folder / "saved_model.pb").read_text()
+        if self.word == "bad":
+            raise InputError(f"{folder.name} is bad")
+        self.number = number
+        self.signatures = SimpleNamespace(inputs={})
+        self.is_closed = False
+
+    def warm_up(self, signatures):
+        pass
+
+    def close(self):
+        self.is_closed = True
+
+
+@pytest.fixture
+def versions(tmp_path, monkeypatch):
+    """Writes a version; None takes it away."""
+    monkeypatch.setattr("tf_transformer.serving.model.Version", FakeVersion)
+
+    def write(number: int, word: str | None) -> None:
+        folder = tmp_path / str(number)
+        if word is None:
+            shutil.rmtree(folder)
+            return
+        folder.mkdir(exist_ok=True)
+        (folder / "saved_model.pb").write_text(word)
+        files = len(list(tmp_path.iterdir()))
+        os.utime(folder / "saved_model.pb", (number, files + len(word)))  # a time of its own, however fast this is
+
+    return write
+
+
+def test_a_broken_newest_version_leaves_the_one_below(versions, tmp_path, caplog):
+    for number, word in ((1, "one"), (2, "bad"), (3, "bad")):
+        versions(number, word)
+    model = Model(tmp_path, "copy", Limits(), Metrics())
+    assert model.version.word == "one"
+    errors = [record.getMessage() for record in caplog.records]
+    assert errors == ["version 3 is passed over: 3 is bad", "version 2 is passed over: 2 is bad"]
+    asyncio.run(model.refresh())
+    assert len(caplog.records) == 2  # they are not tried again as they are
+    first = model.version
+    versions(2, "two")
+    asyncio.run(model.refresh())
+    assert model.version.word == "two" and first.is_closed
+    versions(3, "three")
+    asyncio.run(model.refresh())
+    assert model.version.word == "three"
+    versions(4, "bad")
+    asyncio.run(model.refresh())
+    assert caplog.records[-1].getMessage() == "version 3 stays: 4 is bad"
+    # Back to the one before.
+    versions(3, None)
+    asyncio.run(model.refresh())
+    assert model.version.word == "two"
+    versions(3, "three")
+    asyncio.run(model.refresh())
+    assert model.version.word == "three" and not model.version.is_closed
+
+
+def test_where_none_can_be_loaded_the_newest_says_why(versions, tmp_path, caplog):
+    for number in (9, 10, 8):
+        versions(number, "bad")
+    with pytest.raises(InputError, match="10 is bad"):
+        Model(tmp_path, "copy", Limits(), Metrics())
+    assert [record.getMessage()[:9] for record in caplog.records] == ["version 9", "version 8"]
 
 
 def test_a_body_that_grpc_cannot_hold_is_refused():
@@ -254,7 +359,7 @@ def test_a_body_that_grpc_cannot_hold_is_refused():
         Limits(max_body=2**31)
 
 
-@pytest.mark.parametrize("name", ["max_sentences", "max_queue", "max_batch", "timeout"])
+@pytest.mark.parametrize("name", ["max_sentences", "max_tokens", "max_queue", "max_batch_tokens", "timeout"])
 def test_limits_that_let_nothing_through_are_refused(name):
     with pytest.raises(InputError, match=f"{name} must be .* Received: 0"):
         Limits(**{name: 0})

@@ -15,10 +15,11 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
+from tf_transformer.serving.batching import Arrays
 from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import Model
+from tf_transformer.serving.signatures import DEFAULT
 from tf_transformer.serving.tensors import columns_of
-from tf_transformer.serving.version import DEFAULT
 
 CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
@@ -59,15 +60,18 @@ class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
         signature = spec.signature_name or DEFAULT
         version = self._model.find(spec.name, _number(spec))
         self._model.check_signature(version, signature)
-        columns = columns_of(request.inputs, version.inputs[signature], self._model.limits.max_sentences)
-        outputs = await self._model.predict(version, signature, columns, lambda outputs: outputs)
-        if unknown := set(request.output_filter) - outputs.keys():
-            raise Refused(400, f"output_filter has what the signature does not give: {sorted(unknown)}")
-        answer = predict_pb2.PredictResponse()
-        _fill(answer.model_spec, self._model, version, signature)
-        for name in request.output_filter or outputs:
-            answer.outputs[name].CopyFrom(tf.make_tensor_proto(outputs[name]))
-        return answer
+        if unknown := set(request.output_filter) - set(version.signatures.outputs[signature]):
+            raise Refused(400, f"output_filter has what the signature does not give: {sorted(unknown)}"[:500])
+        columns = columns_of(request.inputs, version.signatures.inputs[signature], self._model.limits)
+
+        def answer(outputs: Arrays) -> Any:
+            response = predict_pb2.PredictResponse()
+            _fill(response.model_spec, self._model, version, signature)
+            for name in request.output_filter or outputs:
+                response.outputs[name].CopyFrom(tf.make_tensor_proto(outputs[name]))
+            return response
+
+        return await self._model.predict(version, signature, columns, answer)
 
     async def GetModelMetadata(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Return the signatures."""
@@ -80,7 +84,7 @@ class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
         answer = get_model_metadata_pb2.GetModelMetadataResponse()
         _fill(answer.model_spec, self._model, version)
         signatures = get_model_metadata_pb2.SignatureDefMap()
-        for name, definition in version.signature_defs.items():
+        for name, definition in version.signatures.definitions.items():
             signatures.signature_def[name].CopyFrom(definition)
         answer.metadata["signature_def"].Pack(signatures)
         return answer

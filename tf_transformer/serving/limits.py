@@ -20,15 +20,19 @@ class Limits:
     """
 
     max_sentences: int = _limit(1024, "sentences of a request; more is refused with 400")
-    max_characters: int = _limit(100_000, "characters of a request, all sentences together; more is refused with 400")
+    max_tokens: int = _limit(32_768, "source tokens of a request, all sentences together; more is refused with 400")
     max_body: int = _limit(1 << 20, "bytes of a request; more is refused with 413")
     max_queue: int = _limit(128, "requests at once, waiting or running; a further one is refused with 429")
     timeout: float = _limit(60.0, "seconds until a request is answered with 504, or a slow body with 408")
-    max_batch: int = _limit(32, "sentences translated at once, of one request or several; a longer request is split")
+    max_batch_tokens: int = _limit(
+        1024,
+        "source tokens translated at once, each sentence counted as long as the longest, and as 16 at least; a longer "
+        "request is split, a longer sentence goes alone",
+    )
     batch_wait: float = _limit(1.0, "milliseconds that a sentence waits for others to be translated with")
 
     def __post_init__(self) -> None:
-        for name in ("max_sentences", "max_characters", "max_body", "max_queue", "max_batch"):
+        for name in ("max_sentences", "max_tokens", "max_body", "max_queue", "max_batch_tokens"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1. Received: {getattr(self, name)}")
         if self.max_body >= 2**31:

@@ -17,7 +17,7 @@ class Metrics:
         self.seconds = Histogram(
             "tf_transformer_request_seconds", "Time to answer", ["api"], buckets=SECONDS, registry=registry
         )
-        self.sentences = Counter("tf_transformer_sentences", "Sentences that were translated", registry=registry)
+        self._sentences = Counter("tf_transformer_sentences", "Sentences that were translated", registry=registry)
         self.failed_loads = Counter(
             "tf_transformer_failed_loads", "New versions that could not be loaded", registry=registry
         )
@@ -31,7 +31,11 @@ class Metrics:
         """Show the numbers of a model, read when they are asked for."""
         self._version.set_function(lambda: model.version.number)
         self._running.set_function(lambda: model.running)
-        self._batches.set_function(lambda: model.batches)
+
+    def count_batch(self, sentences: int) -> None:
+        """Count a batch that was translated for clients."""
+        self._batches.inc()
+        self._sentences.inc(sentences)
 
     def text(self) -> bytes:
         """Return all of them, in Prometheus's form."""

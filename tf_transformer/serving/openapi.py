@@ -4,7 +4,7 @@ from typing import Any
 
 from tf_transformer import __version__
 from tf_transformer.serving.model import Model
-from tf_transformer.serving.version import DEFAULT
+from tf_transformer.serving.signatures import DEFAULT
 
 
 def description(model: Model) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def description(model: Model) -> dict[str, Any]:
     }
     texts = {"type": "array", "items": text, "maxItems": most}
     forms: list[Any] = []
-    for name, inputs in sorted(model.version.inputs.items()):
+    for name, inputs in sorted(model.version.signatures.inputs.items()):
         # The empty name is that of the default, as in TensorFlow Serving.
         named = {"signature_name": {"enum": [name, ""] if name == DEFAULT else [name]}}
         required = [] if name == DEFAULT else ["signature_name"]
@@ -44,7 +44,7 @@ def description(model: Model) -> dict[str, Any]:
                     "minProperties": 1,
                     "maxProperties": 1,
                 },
-                *("400", "404", "408", "413", "429", "504"),
+                *("400", "403", "404", "408", "413", "429", "504"),
             ),
         }
     }

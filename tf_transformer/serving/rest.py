@@ -4,10 +4,10 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from starlette.applications import Starlette
@@ -16,12 +16,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tf_transformer.serving import json_form
+from tf_transformer.serving import json_form, origin
 from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.openapi import description
-from tf_transformer.serving.version import DEFAULT
+from tf_transformer.serving.signatures import DEFAULT
 
+Answer = TypeVar("Answer")
 Handler = Callable[[Request], Awaitable[Response]]
 
 PAGE = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
@@ -57,7 +58,10 @@ def make_app(model: Model) -> Starlette:
         Route("/metrics", api.metrics),
         Route("/healthz", api.health),
     ]
-    return Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _crash})
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _crash})
+    # It would send clients on to an address that they have named themselves.
+    app.router.redirect_slashes = False
+    return app
 
 
 class _Api:
@@ -87,6 +91,7 @@ class _Api:
         return handle
 
     async def predict(self, request: Request) -> Response:
+        origin.check(request.headers)
         version = self._model.find(*_servable(request))
         body = json_form.parse(await self._body(request))
         signature = body.get("signature_name", "")
@@ -94,10 +99,11 @@ class _Api:
             raise Refused(400, f"'signature_name' must be a string. Received: {type(signature).__name__}")
         signature = signature or DEFAULT
         self._model.check_signature(version, signature)
-        columns = json_form.columns_of(body, version.inputs[signature])
+        columns = json_form.columns_of(body, version.signatures.inputs[signature])
         by_rows = "instances" in body
-        return await self._model.predict(
-            version, signature, columns, lambda outputs: _json(json_form.answer(outputs, by_rows))
+        return await _while_connected(
+            request,
+            self._model.predict(version, signature, columns, lambda outputs: _json(json_form.answer(outputs, by_rows))),
         )
 
     async def status(self, request: Request) -> Response:
@@ -108,10 +114,14 @@ class _Api:
     async def metadata(self, request: Request) -> Response:
         version = self._model.find(*_servable(request))
         spec = {"name": self._model.name, "signature_name": "", "version": str(version.number)}
-        return _json({"model_spec": spec, "metadata": version.metadata})
+        return _json({"model_spec": spec, "metadata": version.signatures.metadata})
 
     async def translate(self, request: Request) -> Response:
         """Answer the page: one sentence, with all that there is to show of it."""
+        origin.check(request.headers)
+        kind = request.headers.get("content-type", "")
+        if kind.partition(";")[0].strip().lower() != "application/json":
+            raise Refused(415, f"the body must be of type application/json. Received: {kind[:100]!r}")
         text = json_form.parse(await self._body(request)).get("text")
         if not isinstance(text, str) or not text.strip():
             raise Refused(400, "give 'text', a sentence")
@@ -120,8 +130,8 @@ class _Api:
         version = self._model.version
         for signature in ("translate_n_best", "translate_with_attention"):
             self._model.check_signature(version, signature)
-            answer = await self._model.predict(version, signature, columns, partial(json_form.answer, by_rows=True))
-            shown |= answer["predictions"][0]
+            answering = self._model.predict(version, signature, columns, partial(json_form.answer, by_rows=True))
+            shown |= (await _while_connected(request, answering))["predictions"][0]
         # Where a search found fewer, the rest is empty.
         found = zip(shown["translations"], shown["scores"], strict=True)
         n_best = [{"translation": t, "score": s} for t, s in found if np.isfinite(s)]
@@ -152,6 +162,28 @@ class _Api:
         except TimeoutError:
             raise Refused(408, f"the body took more than {seconds:g} s") from None
         return body
+
+
+async def _while_connected(request: Request, answering: Coroutine[Any, Any, Answer]) -> Answer:
+    """Wait for an answer, and give it up when the client goes.
+
+    Raises:
+        ClientDisconnect: it has gone.
+    """
+    answer, gone = asyncio.ensure_future(answering), asyncio.ensure_future(_until_gone(request))
+    try:
+        await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
+        if answer.done():
+            return answer.result()
+        raise ClientDisconnect
+    finally:
+        answer.cancel()
+        gone.cancel()
+
+
+async def _until_gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _servable(request: Request) -> tuple[str, int | None]:

@@ -5,7 +5,6 @@ import contextlib
 import logging
 import os
 import signal
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tf_transformer.serving.grpc_service import make_server
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import Model
+from tf_transformer.serving.ports import Ports
 from tf_transformer.serving.rest import make_app
 
 log = logging.getLogger(__name__)
@@ -23,36 +23,30 @@ log = logging.getLogger(__name__)
 
 def serve(
     path: str | Path,
+    ports: Ports,
     *,
     name: str | None = None,
-    host: str = "127.0.0.1",
-    port: int = 8501,
-    grpc_port: int = 8500,
     poll_seconds: float = 2.0,
     limits: Limits | None = None,
 ) -> None:
-    """Serve a model until SIGTERM or SIGINT; what is in flight then is finished first.
+    """Serve a model until SIGTERM or SIGINT; what is in flight then is finished first, and the process ends.
 
     Args:
         path: a folder of version folders, of which the newest is served, or one SavedModel.
+        ports: where to listen.
         name: of the model, by default that of the folder.
-        host: the address to listen at.
-        port: of REST and the page; 0 takes a free one.
-        grpc_port: of gRPC, likewise.
         poll_seconds: between looks for a newer version.
         limits: what is refused.
 
     Raises:
-        InputError: no model there, or a damaged one; an address that cannot be listened at.
+        InputError: no model there, or a damaged one; an address that another server has taken meanwhile.
     """
     limits = limits or Limits()
     model = Model(path, name, limits, Metrics())
-    with _listening(host, port) as listener:
-        asyncio.run(_serve(model, listener, host, grpc_port, poll_seconds))
-    if model.is_busy:
-        # Requests that were answered with 504 and still run, a version that is loaded or warmed up: not waited for.
-        logging.shutdown()
-        os._exit(0)
+    asyncio.run(_serve(model, ports, poll_seconds))
+    # Python would wait for what still runs: a batch that nobody waits for, a version that is loaded or warmed up.
+    logging.shutdown()
+    os._exit(0)
 
 
 class _Server(uvicorn.Server):
@@ -64,12 +58,13 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def _serve(model: Model, listener: socket.socket, host: str, grpc_port: int, poll_seconds: float) -> None:
-    address = f"[{host}]" if ":" in host else host
+async def _serve(model: Model, ports: Ports, poll_seconds: float) -> None:
+    listener = ports.open_rest()
+    address = ports.release_grpc()
     try:
-        grpc_server, grpc_port = make_server(model, f"{address}:{grpc_port}")
-    except RuntimeError:
-        raise InputError(f"cannot listen at {address}:{grpc_port}: give another --grpc-port, or --host") from None
+        grpc_server, grpc_port = make_server(model, address)
+    except RuntimeError as error:
+        raise InputError(f"cannot listen at {address}, {error}: give another --grpc-port, or --host") from None
     grace = model.limits.timeout + 1
     config = uvicorn.Config(
         make_app(model),
@@ -96,15 +91,8 @@ async def _serve(model: Model, listener: socket.socket, host: str, grpc_port: in
     watching = asyncio.create_task(model.watch(poll_seconds))
     log.info(
         "serving %s, version %d: http://%s:%d, gRPC %s:%d",
-        *(model.name, model.version.number, address, listener.getsockname()[1], address, grpc_port),
+        *(model.name, model.version.number, ports.host, listener.getsockname()[1], ports.host, grpc_port),
     )
     await server.serve(sockets=[listener])
     watching.cancel()
     await asyncio.gather(*ending)
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise InputError(f"cannot listen at {host}:{port}, {error.strerror}: give another --port, or --host") from None

@@ -6,22 +6,22 @@ import tensorflow as tf
 from tensorflow.core.framework.tensor_pb2 import TensorProto
 from tensorflow.core.framework.types_pb2 import DT_STRING, DataType
 
-from tf_transformer.serving.limits import Refused
+from tf_transformer.serving.limits import Limits, Refused
 
 Columns = Mapping[str, list[bytes]]
 """For each input of a signature the sentences, [B]; as many for each."""
 
 
-def columns_of(tensors: Mapping[str, TensorProto], inputs: tuple[str, ...], most: int) -> Columns:
+def columns_of(tensors: Mapping[str, TensorProto], inputs: tuple[str, ...], limits: Limits) -> Columns:
     """Return the sentences of a request.
 
     Args:
         tensors: those of the request.
         inputs: the names that there must be.
-        most: sentences that a request may have.
+        limits: of a request.
 
     Raises:
-        Refused: other names; not strings [B]; too many of them.
+        Refused: other names; not strings [B]; too many of them, or too long ones.
     """
     check_names(tensors.keys(), inputs)
     columns = {}
@@ -31,7 +31,8 @@ def columns_of(tensors: Mapping[str, TensorProto], inputs: tuple[str, ...], most
             kind = DataType.Name(tensor.dtype) if tensor.dtype in DataType.values() else tensor.dtype
             raise Refused(400, f"input {name!r} must be strings of shape [batch]. Received: {kind} of shape {sizes}")
         # Before it is read: the shape may claim anything, and what is left out is filled up.
-        check_size(sizes[0], most)
+        check_size(sizes[0], limits.max_sentences)
+        _check_bytes(name, tensor, sizes[0], limits.max_body)
         try:
             columns[name] = tf.io.parse_tensor(tensor.SerializeToString(), tf.string).numpy().tolist()
         except tf.errors.OpError as error:
@@ -43,6 +44,13 @@ def check_size(size: int, most: int) -> None:
     """Raise Refused where a request has more sentences than it may."""
     if size > most:
         raise Refused(400, f"a request may have {most} sentences. Received: {size}")
+
+
+def _check_bytes(name: str, tensor: TensorProto, size: int, most: int) -> None:
+    """Raise Refused where the last string, which stands for all that are left out, would fill up more than a body."""
+    given = tensor.string_val
+    if given and (received := sum(map(len, given)) + (size - len(given)) * len(given[-1])) > most:
+        raise Refused(400, f"input {name!r} may have {most} bytes. Received: {received}")
 
 
 def check_names(received: object, inputs: tuple[str, ...]) -> None:

@@ -1,0 +1,262 @@
+"""Whatever ends a command, nothing good is lost, and the next command works or says in one line what to do."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tf_transformer import checkpoints, load
+from tf_transformer.cli import main
+from tf_transformer.data import copy_task
+from tf_transformer.errors import InputError
+from tf_transformer.lock import sole_writer
+from tf_transformer.run_directory import RunDirectory, find_run
+from tf_transformer.training.callbacks.progress import read_history
+from tf_transformer.whole import contents_of, settle
+
+pytestmark = pytest.mark.long
+
+KILLS = 20
+SEED = random.randrange(2**32)
+"""Of the moments at which processes are killed; a failure shows it."""
+
+FORKS = """
+import json, os, signal, sys, time
+from tf_transformer.quiet import import_tensorflow
+import_tensorflow(onednn=True)
+from tf_transformer import averaging, export
+from tf_transformer.cli import main
+from tf_transformer.training import fit
+
+for line in sys.stdin:
+    command, seconds, log = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(file, 1), os.dup2(file, 2)
+        code = main(command)
+        os._exit(code)
+    end, done = time.monotonic() + seconds, 0
+    while not done and time.monotonic() < end:
+        time.sleep(0.002)
+        done, status = os.waitpid(child, os.WNOHANG)
+    if not done:
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    print(json.dumps(os.waitstatus_to_exitcode(status)), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory):
+    """Runs a command for at most so many seconds, then kills it; gives its exit code, -9 if it was killed.
+
+    A process that has imported TensorFlow, and has not used it, forks for each: they begin at once.
+    """
+    log = tmp_path_factory.mktemp("command") / "log"
+    process = subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run(*arguments, seconds=300.0):
+        process.stdin.write(json.dumps([[str(argument) for argument in arguments], seconds, str(log)]) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    run.log = log
+    yield run
+    process.stdin.close()
+    process.wait(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    """The options of a run that takes a moment: 6 updates an epoch."""
+    corpus = tmp_path_factory.mktemp("corpus")
+    pairs = copy_task.pairs("train")
+    for split, chosen in (("train", pairs[:53]), ("val", pairs[53:64])):
+        for language in ("xx", "yy"):
+            lines = [source[: 4 + 2 * (i % 7)] for i, (source, _) in enumerate(chosen)]
+            (corpus / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines))
+    settings = (
+        "model.num_layers=1 model.d_model=16 model.num_heads=2 model.dff=16 tokenizer.vocab_size=300 "
+        "data.batch_tokens=64 data.max_length=16 training.samples=0 training.checkpoint_every=7"
+    )
+    given = [word for setting in settings.split() for word in ("--set", setting)]
+    return ["train", "--data", str(corpus), "--source", "xx", "--target", "yy", "--deterministic", *given]
+
+
+@pytest.fixture
+def run(command, training, tmp_path):
+    """A trained run."""
+    assert command(*training, "--max-steps", 30, "--run-dir", tmp_path / "good") == 0, command.log.read_text()
+    return RunDirectory(tmp_path / "good")
+
+
+def moments(longest):
+    chance = random.Random(SEED)
+    return [chance.uniform(0, longest) for _ in range(KILLS)]
+
+
+def assert_readable(run):
+    """Every checkpoint is whole, and the history ends with the last one or later."""
+    known = checkpoints.all_of(run.checkpoints)
+    steps = [checkpoints.state_of(path)["step"] for path in known]
+    for path in known:
+        assert checkpoints.read(path, checkpoints.names_in(path)), path
+    assert not steps or int(read_history(run.history)[-1]["step"]) >= steps[-1]
+    return steps
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_training_that_is_killed_often_ends_as_if_it_had_not_been(command, training, tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert command(*training, "--max-steps", 400, "--run-dir", whole) == 0
+    codes, reached = [], [0]
+    for seconds in moments(longest=4.0):
+        codes.append(command(*training, "--max-steps", 400, "--run-dir", killed, seconds=seconds))
+        if find_run(killed):
+            steps = assert_readable(RunDirectory(killed))
+            assert not steps or steps[-1] >= reached[-1]
+            reached += steps[-1:]
+    print(f"{SEED=}, {codes=}, {reached=}")
+    assert set(codes) <= {-9, 0}
+    assert -9 in codes
+    assert command(*training, "--max-steps", 400, "--run-dir", killed) == 0, command.log.read_text()
+    one, other = (np.load(checkpoints.path_of(folder / "checkpoints", 400)) for folder in (whole, killed))
+    for name in set(one.files) - {checkpoints.STATE}:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+    assert sorted(path.name for path in killed.iterdir()) == sorted(path.name for path in whole.iterdir())
+
+
+def test_a_run_that_is_overwritten_is_the_old_one_or_the_new_one(command, training, run):
+    old = contents(run.path / "checkpoints")
+    state = {"old": 0, "new": 0}
+    for i, seconds in enumerate(moments(longest=2.5)):
+        command(*training, "--max-steps", 2000, "--run-dir", run.path, "--overwrite", "--seed", i + 1, seconds=seconds)
+        with sole_writer(run.path):  # that of a killed process is none
+            settle(run.path, "config.json")
+        found = RunDirectory(run.path)
+        assert found.tokenizer_paths()[0].stat().st_size > 0
+        assert_readable(found)
+        if found.id == run.id:
+            assert contents(found.checkpoints) == old
+            state["old"] += 1
+        else:
+            assert found.config.training.seed == i + 1 or state["new"]
+            run, old, state["new"] = found, contents(found.checkpoints), state["new"] + 1
+    print(f"{SEED=}, {state=}")
+    seed, done = run.config.training.seed, (checkpoints.all_of(run.checkpoints) or [None])[-1]
+    more = 1 + (checkpoints.state_of(done)["step"] if done else 0)
+    assert command(*training, "--max-steps", more, "--run-dir", run.path, "--seed", seed) == 0, command.log.read_text()
+
+
+@pytest.mark.parametrize("what", ["average", "export"])
+def test_what_is_written_is_there_whole_or_not_at_all(command, run, tmp_path, what):
+    arguments = {"average": ["average", "--last", 2], "export": ["export", "--beam-size", 1]}[what]
+    before = contents(run.path)
+    expected = tmp_path / "expected"
+    assert command(*arguments, "--run-dir", run.path, "--output", expected) == 0, command.log.read_text()
+    codes = []
+    for i, seconds in enumerate(moments(longest={"average": 0.3, "export": 6.0}[what])):
+        place = tmp_path / "made" / str(i)
+        codes.append(command(*arguments, "--run-dir", run.path, "--output", place, seconds=seconds))
+        assert place.exists() or codes[-1] == -9
+        if place.exists():
+            assert {path.relative_to(place) for path in place.rglob("*")} == {
+                path.relative_to(expected) for path in expected.rglob("*")
+            }
+            if what == "average":
+                assert assert_readable_average(place) == assert_readable_average(expected)
+        # The same command again, where the killed one was.
+        elif i % 5 == 0:
+            assert command(*arguments, "--run-dir", run.path, "--output", place) == 0, command.log.read_text()
+    print(f"{SEED=}, {codes=}")
+    assert -9 in codes
+    assert contents(run.path) == before
+
+
+def assert_readable_average(path):
+    return [checkpoints.state_of(checkpoint)["averaged"] for checkpoint in RunDirectory(path).known()]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_disk_that_fills_up(command, training, run, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1500k", "none", str(disk)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        arguments = [*training, "--max-steps", 600, "--set", "training.keep_last=99", "--run-dir", disk / "run"]
+        assert command(*arguments) == 2
+        said = command.log.read_text().splitlines()
+        assert said[-1].startswith("tf-transformer: error: ") and ("no room" in said[-1] or "No space" in said[-1])
+        stopped = RunDirectory(disk / "run")
+        steps = [checkpoints.state_of(path)["step"] for path in stopped.known()]
+        assert steps
+        assert load(stopped.path).model
+        for what in (["average", "--last", 1], ["export", "--beam-size", 1]):
+            assert command(*what, "--run-dir", run.path, "--output", disk / "made") == 2
+            assert command.log.read_text().splitlines()[-1].startswith("tf-transformer: error: ")
+            assert [path.name for path in contents_of(disk)] == ["run"]
+        subprocess.run(["mount", "-o", "remount,size=100m", str(disk)], check=True)
+        arguments[arguments.index("--max-steps") + 1] = steps[-1] + 5
+        assert command(*arguments) == 0, command.log.read_text()
+        assert f"going on from {checkpoints.path_of(stopped.checkpoints, steps[-1])}" in command.log.read_text()
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_run_is_copied_and_read_by_others_while_it_is_trained(command, training, tmp_path):
+    run = tmp_path / "run"
+    arguments = [*training, "--max-steps", "3000", "--set", "training.keep_last=1", "--run-dir", str(run)]
+    code = f"import sys; from tf_transformer.cli import main; sys.exit(main({arguments!r}))"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    copies = []
+    try:
+        while len(copies) < KILLS:
+            assert process.poll() is None
+            if not find_run(run) or not RunDirectory(run).known():
+                continue
+            reader = RunDirectory(run)
+            assert reader.read_best(checkpoints.state_of)["step"] > 0
+            assert reader.read_best(lambda path: checkpoints.read(path, checkpoints.names_in(path)))
+            copy = tmp_path / f"copy-{len(copies)}"
+            subprocess.run(["cp", "-r", str(run), str(copy)], capture_output=True)  # it may name files that have gone
+            copies.append(copy)
+    finally:
+        process.kill()
+        process.wait()
+    usable, refused = 0, []
+    for copy in copies:
+        try:
+            load(copy)
+            usable += 1
+        except InputError as error:
+            refused.append(str(error))
+    assert usable >= KILLS // 2, refused
+    assert not any("\n" in message for message in refused)
+    last = copies[-1]
+    moved = last.rename(tmp_path / "elsewhere")
+    (moved / ".lock").unlink(missing_ok=True)
+    known = [path for path in checkpoints.all_of(moved / "checkpoints") if is_whole(path)]
+    more = 3 + (checkpoints.state_of(known[-1])["step"] if known else 0)
+    options = [*training, "--max-steps", more, "--set", "training.keep_last=1", "--run-dir", moved]
+    assert command(*options) == 0, command.log.read_text()
+    shutil.rmtree(run)
+    assert main(["info", str(moved)]) == 0  # the copy needs nothing of the original
+
+
+def is_whole(checkpoint: Path) -> bool:
+    try:
+        return bool(checkpoints.read(checkpoint, checkpoints.names_in(checkpoint)))
+    except InputError:
+        return False

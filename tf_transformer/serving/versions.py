@@ -1,0 +1,65 @@
+"""The folders of a model's versions, and which of them is worth a try."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SAVED_MODEL = "saved_model.pb"
+
+
+class Found(NamedTuple):
+    """A version that may be loaded."""
+
+    number: int
+    folder: Path
+    stamp: Any
+    """What its files are like; another one when they have changed."""
+
+
+class Versions:
+    """The versions that a folder has, and those of them that failed.
+
+    Args:
+        path: a folder of version folders, or one SavedModel.
+    """
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._failed: dict[int, Any] = {}
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is one SavedModel, not a folder of them."""
+        return (self._path / SAVED_MODEL).exists()
+
+    def to_try(self, served: int | None) -> Iterator[Found]:
+        """Yield the versions that may take over from the one that is served, the newest first.
+
+        They are those above it; all, if it has been taken away. One that failed is left out until its files change: it
+        may have been half copied.
+        """
+        folders = self._folders()
+        for number in sorted(folders, reverse=True):
+            if number == served:
+                return
+            found = Found(number, folders[number], _stamp(folders[number]))
+            if self._failed.get(number) != found.stamp:
+                yield found
+
+    def failed(self, found: Found) -> None:
+        """Remember that a version cannot be loaded as it is."""
+        self._failed[found.number] = found.stamp
+
+    def _folders(self) -> dict[int, Path]:
+        if self.is_one:
+            return {int(self._path.name) if self._path.name.isdecimal() else 1: self._path}
+        folders = (file.parent for file in self._path.glob(f"*/{SAVED_MODEL}"))
+        return {int(folder.name): folder for folder in folders if folder.name.isdecimal()}
+
+
+def _stamp(folder: Path) -> Any:
+    try:
+        return sorted((file.name, file.stat().st_mtime_ns) for file in folder.rglob("*"))
+    except OSError as error:
+        # A file went away between two looks: loading will say what is wrong, and the next look finds another stamp.
+        return str(error)
