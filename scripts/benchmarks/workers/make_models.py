@@ -9,8 +9,8 @@ from random_model import random_model
 
 from tf_transformer import Transformer, Translator, ctranslate2_export, export
 from tf_transformer.config import DecodingConfig, TokenizerConfig
-from tf_transformer.weights import load
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
+from tf_transformer.weights import load
 
 given = spec()
 folder = Path(given["folder"])
