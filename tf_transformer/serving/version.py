@@ -1,6 +1,7 @@
 """A version of a model: its signatures, for many clients at once."""
 
 import concurrent.futures
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable
@@ -10,6 +11,7 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
+from tf_transformer.descriptions import OF_EXPORT, describe
 from tf_transformer.errors import InputError
 from tf_transformer.serving.batching import Arrays, Batcher, Job, Sentence
 from tf_transformer.serving.limits import Limits, Refused
@@ -18,6 +20,8 @@ from tf_transformer.serving.tensors import Columns, columns_of
 
 WARM_UP = Path("assets.extra", "tf_serving_warmup_requests")
 """Where TensorFlow Serving looks for requests to run before it serves a version."""
+
+log = logging.getLogger(__name__)
 
 
 class Version:
@@ -49,6 +53,8 @@ class Version:
             count=count,
         )
         self._requests = self._requests_of(path / WARM_UP)
+        self.languages = self._languages(path)
+        """Those of source and target; None where the export does not say."""
 
     def run(self, signature: str, columns: Columns, over: threading.Event) -> Arrays:
         """Call a signature with sentences, and wait for its answer.
@@ -95,6 +101,17 @@ class Version:
 
     def _sentences(self, signature: str, columns: Columns) -> list[Sentence]:
         return list(zip(*(columns[name] for name in self.signatures.inputs[signature]), strict=True))
+
+    def _languages(self, path: Path) -> tuple[str | None, str | None]:
+        if not (path / OF_EXPORT).exists():
+            return None, None
+        try:
+            data = describe(path)["config"].get("data", {})
+        except InputError as error:
+            # It translates all the same; what it says of itself is for people.
+            log.warning("version %d: %s", self.number, error)
+            return None, None
+        return data.get("source"), data.get("target")
 
     def _requests_of(self, path: Path) -> dict[str, list[Columns]]:
         """Return for each signature the requests of a file that TensorFlow Serving would warm up with."""
