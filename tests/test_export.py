@@ -16,6 +16,7 @@ from tf_transformer.data import copy_task
 from tf_transformer.descriptions import OF_EXPORT, is_export
 from tf_transformer.errors import InputError
 from tf_transformer.export import ExportedTranslator, export, foreign_ops
+from tf_transformer.model_card import card
 
 SENTENCES = [source for source, _ in copy_task.pairs("test")[:7]] + ["", "a b", "Ω ☕"]
 
@@ -205,6 +206,15 @@ def test_a_page_beside_it_says_what_it_is(copy_export):
     assert "| Search | beam of 4, length penalty 0.6 |" in readme
     assert "| `score` | `source`, `target` | " in readme
     assert "| Validation, accuracy | " in readme
+
+
+def test_the_page_names_every_corpus_and_no_folder_of_whoever_trained(copy_export):
+    description = json.loads((copy_export / OF_EXPORT).read_text())
+    corpora = {"corpus": "/home/someone/secret/news", "extra_corpora": ["/mnt/crawled.tsv.gz", "tfds:ted/pt_to_en"]}
+    description["config"]["data"] |= corpora
+    page = card("1", description, "x.json", {})
+    assert "| Trained on | news and crawled.tsv.gz and tfds:ted/pt_to_en: 20,000 pairs |" in page
+    assert not any(part in page for part in ("someone", "secret", "/mnt"))
 
 
 def test_an_existing_target_and_a_foreign_run_are_refused(copy_run, copy_export, tmp_path):

@@ -25,7 +25,7 @@ ORDER = [
     },
     {"model", "tokenizers", "settings", "serving"},
     {"data", "run_directory", "arguments", "search", "warm_up"},
-    {"weights"},
+    {"averaged_checkpoints", "weights"},
     {"translator", "averaging"},
     {"training", "export", "ctranslate2_export"},
     {"commands"},

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from tf_transformer import checkpoints
+from tf_transformer.averaged_checkpoints import place_of_average, to_average
 from tf_transformer.errors import InputError
 from tf_transformer.run_directory import RunDirectory, write_run
 from tf_transformer.weights import build_model, saved_names, tokenizer_files, tokenizers_of, weights
@@ -66,53 +67,16 @@ def average_run(
         InputError: both or none of `last` and `best`; fewer checkpoints than that, or fewer that training keeps; an
             output that exists; a damaged checkpoint; last ones between which training has deleted others.
     """
-    if (last is None) == (best is None):
-        raise InputError(f"give either how many of the last checkpoints, or of the best. Received: {last=}, {best=}")
-    wanted = last if best is None else best
-    if wanted is None or wanted < 1:
-        raise InputError(f"the number of checkpoints must be at least 1. Received: {wanted}")
     run = RunDirectory(run_dir)
-    settings = run.config.training
-    known = run.known()
-    candidates = known[::-1] if best is None else checkpoints.best(known, settings.best_by)
-    kept = "keep_last" if best is None else "keep_best"
-    # Of more than are kept, those between were deleted: an old one would be taken for one of the last.
-    if wanted > getattr(settings, kept):
-        raise InputError(
-            f"{run.path} was trained with training.{kept}={getattr(settings, kept)}: train with --set "
-            f"training.{kept}={wanted} to keep as many. Received: {wanted}"
-        )
-    if len(candidates) < wanted:
-        raise InputError(
-            f"{run.path} has {len(candidates)} {'' if best is None else 'validated '}checkpoints: average those, train "
-            f"longer, or lower training.checkpoint_every. Received: {wanted}"
-        )
-    chosen = sorted(candidates[:wanted])
-    states = [checkpoints.state_of(path) for path in chosen]
-    steps = [state["step"] for state in states]
-    if best is None:
-        _check_chain(run, states)
-    place = Path(output or run.path / f"average-{'last' if best is None else 'best'}-{wanted}")
-    if place.exists():
-        raise InputError(f"{place} exists: give another --output, or remove it")
+    chosen = to_average(run, last=last, best=best)
+    place = place_of_average(run, output, last=last, best=best)
+    steps = [checkpoints.state_of(path)["step"] for path in chosen]
     means = _means(chosen, list(weights(build_model(run.config))))
     facts = run.facts() | {"averaged": {"run": str(run.path.resolve()), "steps": steps}}
-    config = dataclasses.replace(run.config, training=dataclasses.replace(settings, ema_decay=0.0))
+    training = dataclasses.replace(run.config.training, ema_decay=0.0)
     with written_whole(place) as beside:
         beside.mkdir()
+        config = dataclasses.replace(run.config, training=training)
         id = write_run(beside, config, tokenizer_files(*tokenizers_of(run)), facts)
         checkpoints.write(RunDirectory(beside).checkpoints, steps[-1], means, {"averaged": steps, "run": id})
     return RunDirectory(place)
-
-
-def _check_chain(run: RunDirectory, states: Sequence[Mapping[str, object]]) -> None:
-    """Raise InputError where training has deleted checkpoints between these; each knows the one before it."""
-    for i in range(len(states) - 1, 0, -1):
-        before, here = states[i - 1]["step"], states[i]
-        # Those of earlier versions do not know.
-        if (previous := here.get("previous", before)) != before:
-            raise InputError(
-                f"{run.path} has deleted the checkpoint of step {previous}, which came before that of step "
-                f"{here['step']}: average the last {len(states) - i}, or train on until as many are kept. "
-                f"Received: {len(states)}"
-            )

@@ -101,6 +101,14 @@ def _sizes_of(run_dir: str) -> dict[str, Any]:
 
 def average(options: argparse.Namespace) -> None:
     """Write the mean of several checkpoints as a model."""
+    from tf_transformer.averaged_checkpoints import place_of_average, to_average
+    from tf_transformer.run_directory import RunDirectory
+
+    started = RunDirectory(options.run_dir)
+    to_average(started, last=options.last, best=options.best)  # refused before TensorFlow is imported
+    place_of_average(started, options.output, last=options.last, best=options.best)
+    if options.output:
+        check_place("--output", options.output)
     import_tensorflow()
     from tf_transformer.averaging import average_run
 
