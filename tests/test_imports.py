@@ -34,8 +34,8 @@ ORDER = [
 ]
 """A part may import parts of the lines above it, and those of the first line each other where it is said below."""
 MAY_IMPORT = {
-    **{part: {"errors"} for part in ("config", "corpus", "descriptions", "evaluation", "lock")},
-    "checkpoints": {"errors", "whole"},
+    **{part: {"errors"} for part in ("config", "corpus", "evaluation", "lock")},
+    **{part: {"errors", "whole"} for part in ("checkpoints", "descriptions")},
 }
 PURE_KERAS = {"keras", "math", "typing", "collections", "tf_transformer"}
 

@@ -48,6 +48,24 @@ def test_that_of_a_dead_process_is_none(holder, tmp_path, number):
     assert not (tmp_path / "run" / LOCK).exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_of_another_user_a_live_lock_holds_and_a_dead_one_does_not(tmp_path):
+    code = HOLD.replace("time.sleep(600)", "pass").replace("with ", "import os\nos.setuid(65534)\nwith ", 1)
+    folder = tmp_path / "shared"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    for parent in (tmp_path, *tmp_path.parents[:3]):
+        parent.chmod(parent.stat().st_mode | 0o755)
+    command = [sys.executable, "-c", code, str(folder)]
+    with sole_writer(folder):
+        (folder / LOCK).chmod(0o644)
+        refused = subprocess.run(command, capture_output=True, text=True)
+        assert f"is written by process {os.getpid()} on " in refused.stderr
+    (folder / LOCK).write_text("process 1 on elsewhere\n")  # of a process that was killed
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "held\n"
+    assert not (folder / LOCK).exists()
+
+
 def test_the_same_process_cannot_hold_it_twice(tmp_path):
     with sole_writer(tmp_path), pytest.raises(InputError, match=f"process {os.getpid()}"), sole_writer(tmp_path):
         pytest.fail("two writers")

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tf_transformer import whole
+from tf_transformer.errors import InputError
+from tf_transformer.run_directory import RunDirectory
 from tf_transformer.whole import contents_of, contents_replaced, is_half_replaced, settle
 
 HEAD = "config.json"
@@ -122,3 +124,9 @@ def test_the_folder_itself_stays(tmp_path):
     assert texts(tmp_path) == NEW
     assert os.stat(tmp_path).st_ino == before
     assert [path.name for path in contents_of(tmp_path)] == ["checkpoints", HEAD, "tokenizer.model"]
+
+
+def test_who_reads_a_half_replaced_run_is_told_what_finishes_it(tmp_path):
+    (tmp_path / whole.OLD).mkdir()
+    with pytest.raises(InputError, match="stopped as it began: give the same train command again"):
+        RunDirectory(tmp_path)

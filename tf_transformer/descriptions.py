@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tf_transformer.errors import InputError
+from tf_transformer.whole import is_half_replaced
 
 FORMAT_VERSION = 1
 OF_RUN = Path("config.json")
@@ -32,5 +33,9 @@ def describe(path: str | Path) -> dict[str, Any]:
             raise InputError(f"{folder} has format version {version}; this version of ours reads {FORMAT_VERSION}")
         description["config"]["model"]
     except (OSError, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+        if is_half_replaced(folder):
+            raise InputError(
+                f"{folder} was left by a training that was stopped as it began: give the same train command again"
+            ) from None
         raise InputError(f"{folder} is not a {kind}: {place} is missing or damaged") from None
     return description

@@ -51,10 +51,15 @@ def _locked(folder: Path) -> IO[str] | None:
     """Return the locked file of a folder; None where another process has removed it meanwhile."""
     place = folder / LOCK
     folder.mkdir(parents=True, exist_ok=True)
+    file: IO[str]
+    is_own = True
     try:
         file = place.open("a+", encoding="utf-8")
     except FileNotFoundError:
         return None
+    except PermissionError:
+        # That of another user of the folder. It can be locked, and so is a dead one's: then it may go.
+        file, is_own = place.open(encoding="utf-8"), False
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -73,7 +78,9 @@ def _locked(folder: Path) -> IO[str] | None:
         is_there = place.stat().st_ino == os.fstat(file.fileno()).st_ino
     except FileNotFoundError:
         is_there = False
-    if not is_there:
+    if is_there and not is_own:
+        place.unlink()
+    if not (is_there and is_own):
         file.close()
         return None
     file.truncate(0)

@@ -25,8 +25,8 @@ def written_whole(place: Path) -> Iterator[Path]:
 
 KEPT = (".lock", "lost+found")
 """What is no content of a folder: the lock of who writes to it, and what the root of a file system has."""
-NEW, READY, OLD = ".new", ".ready", ".old"
-"""Folders within one whose contents are replaced: written, whole, and what was there before."""
+NEW, READY, OLD = (f".tf_transformer_{what}" for what in ("new", "ready", "old"))
+"""Folders within one whose contents are replaced: written, whole, and what was there before. Nobody else has such."""
 
 
 def contents_of(folder: Path) -> list[Path]:

@@ -243,6 +243,26 @@ def test_a_run_lives_in_a_mounted_folder(corpus, tmp_path, small):
         subprocess.run(["umount", str(folder)], check=True)
 
 
+def test_folders_that_only_look_like_ours_are_left_alone(corpus, tmp_path, small):
+    for name in (".new", ".old", ".ready"):
+        (tmp_path / "mine" / name).mkdir(parents=True)
+        (tmp_path / "mine" / name / "thesis.tex").write_text("precious")
+    for overwrite in (False, True):
+        with pytest.raises(InputError, match="mine is not a run directory"):
+            train(small(corpus), tmp_path / "mine", overwrite=overwrite)
+    assert len(list((tmp_path / "mine").rglob("thesis.tex"))) == 3
+
+
+def test_names_of_languages_that_were_given_once_stay(tmp_path, small):
+    tsv = tmp_path / "pairs.tsv"
+    tsv.write_text("".join(f"a b {i}\tc d {i}\n" for i in range(97)))
+    config = override(small(tsv, max_steps=1), {"data": {"held_out": 0.2}})
+    assert train(config, tmp_path / "run").config.data.target == "yy"
+    for source, target in ((None, None), ("xx", "yy")):
+        run = train(override(config, {"data": {"source": source, "target": target}}), tmp_path / "run")
+        assert (run.config.data.source, run.config.data.target) == ("xx", "yy")
+
+
 def test_what_fails_before_the_new_run_begins_loses_nothing_of_the_old_one(corpus, tmp_path, small):
     run = train(small(corpus, max_steps=2), tmp_path / "run")
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}

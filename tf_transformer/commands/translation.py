@@ -16,6 +16,7 @@ from tf_transformer.commands.models import ModelChoice, chosen_model
 from tf_transformer.commands.places import check_place
 from tf_transformer.data import Pairs, read
 from tf_transformer.errors import InputError
+from tf_transformer.quiet import import_tensorflow
 from tf_transformer.whole import written_whole
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ def _split(model: ModelChoice, options: argparse.Namespace) -> Pairs:
     """Read the split that the options name; what they leave out is as the model was trained."""
     given = {"corpus": options.data, "source": options.source, "target": options.target}
     data = dataclasses.replace(model.data, **{name: value for name, value in given.items() if value is not None})
+    if (data.corpus or "").startswith("tfds:"):
+        import_tensorflow()  # without its greetings: TensorFlow Datasets imports it as well
     return read(data, options.split)
 
 

@@ -78,12 +78,16 @@ def train(
     with sole_writer(path) if is_chief(strategy) else contextlib.nullcontext():
         if is_chief(strategy):
             settle(path, OF_RUN.name)
-        return _train(config, path, None if overwrite else find_run(path), strategy)
+        found = find_run(path)
+        return _train(config, path, None if overwrite else found, strategy)
 
 
 def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: tf.distribute.Strategy) -> RunDirectory:
     """Train in a folder that this process alone writes to, or one of several machines."""
     config = _with_absolute_paths(config)
+    if resumed:  # where languages are names alone, those that were given once stay
+        old, new = resumed.config.data, config.data
+        config = override(config, {"data": {"source": new.source or old.source, "target": new.target or old.target}})
     if resumed and config.training.init_from is None and (base := resumed.config.training.init_from):
         config = override(config, {"training": {"init_from": base}})
     start = None

@@ -110,8 +110,7 @@ class Machines:
         """Return the sums over the machines; each of them must call this, after the same step."""
         if self.count == 1:
             return list(numbers)
-        replicas = self.strategy.num_replicas_in_sync // self.count
-        total = self._total(tf.constant(numbers, tf.float64) / replicas)
+        total = self._total(tf.constant(numbers, tf.float64))
         return self.strategy.experimental_local_results(total)[0].numpy().tolist()
 
     def mean(self, number: float) -> float:
@@ -123,10 +122,14 @@ class Machines:
         with contextlib.suppress(tf.errors.OpError):  # another has gone, as it may once it has been here
             self.sum(0.0)
 
-    def _total_of(self, shares: tf.Tensor) -> tf.Tensor:
+    def _total_of(self, numbers: tf.Tensor) -> tf.Tensor:
+        replicas = self.strategy.num_replicas_in_sync // self.count
+
         def total() -> tf.Tensor:
-            # The identity has a device, which TensorFlow sums on; what comes from outside has none.
-            return tf.distribute.get_replica_context().all_reduce("SUM", tf.identity(shares))
+            context = tf.distribute.get_replica_context()
+            # One replica of each machine gives its numbers, whole: sums of integers are exact.
+            is_first = context.replica_id_in_sync_group % replicas == 0
+            return context.all_reduce("SUM", tf.where(is_first, numbers, tf.zeros_like(numbers)))
 
         return self.strategy.run(total)
 
