@@ -187,6 +187,19 @@ def parser(run: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.
         metavar="S",
         help="between looks for a newer version, which then takes over (default: %(default)g)",
     )
+    serve.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="whose pages may use the API from a browser, such as https://app.example, or * for all; may be repeated "
+        "(default: none but its own)",
+    )
+    serve.add_argument(
+        "--access-log",
+        action="store_true",
+        help="a line a request on standard error: API, what is called, status, milliseconds (default: none)",
+    )
     limits = serve.add_argument_group("limits")
     for field in dataclasses.fields(Limits):
         kind: type = float if isinstance(field.default, float) else int

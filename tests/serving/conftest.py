@@ -1,6 +1,7 @@
-"""A server of the export that copies, as a user starts it."""
+"""A server of the export that copies, as a user starts it; the same in this process; and what tests do with them."""
 
 import contextlib
+import json
 import os
 import queue
 import re
@@ -8,10 +9,22 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
+from tf_transformer.export import ExportedTranslator
+from tf_transformer.serving.limits import Limits
+from tf_transformer.serving.metrics import Metrics
+from tf_transformer.serving.model import Model
+from tf_transformer.serving.rest import make_app
+
+SENTENCES = [" ".join("abcdefgh"[: 1 + (3 * i) % 8]) for i in range(40)]
+TEXT = "a b c"
+LIMITS = Limits(max_sentences=20, max_tokens=300, max_body=2000, max_batch_tokens=8 * 16)
 SECONDS = 60
 """More than anything takes that a test waits for."""
 
@@ -144,3 +157,38 @@ def in_parallel(work, items, workers: int) -> list:
     if errors:
         raise errors[0]
     return results
+
+
+@pytest.fixture(scope="module")
+def model(copy_export) -> Model:
+    model = Model(copy_export, "copy", LIMITS, Metrics())
+    model.prepared.result()  # what is counted after this, clients did
+    return model
+
+
+@pytest.fixture(scope="module")
+def client(model):
+    with TestClient(make_app(model), raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def exported(copy_export) -> ExportedTranslator:
+    return ExportedTranslator(copy_export)
+
+
+def predict(client, body, path="/v1/models/copy:predict"):
+    response = client.post(path, content=body if isinstance(body, bytes) else json.dumps(body))
+    assert response.headers["content-type"] == "application/json"
+    return response.status_code, response.json()
+
+
+def translate(served, sentences):
+    body = json.dumps({"inputs": sentences}).encode()
+    with urllib.request.urlopen(f"{served.url}/v1/models/{served.name}:predict", body, timeout=120) as response:
+        return json.load(response)["outputs"]["translation"]
+
+
+def metric(served, name):
+    with urllib.request.urlopen(f"{served.url}/metrics", timeout=60) as response:
+        return next(float(line.split()[1]) for line in response.read().decode().splitlines() if line.startswith(name))

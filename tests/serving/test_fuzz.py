@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving.test_life import translate
+from tests.serving.conftest import translate
 
 
 @pytest.mark.long

@@ -1,12 +1,14 @@
 """gRPC, by the client that TensorFlow Serving's users have."""
 
 import asyncio
+import logging
 import threading
 
 import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow.core.framework.tensor_pb2 import TensorProto
 from tensorflow.core.framework.types_pb2 import DT_STRING
 from tensorflow_serving.apis import (
@@ -21,6 +23,7 @@ from tf_transformer.export import ExportedTranslator
 from tf_transformer.serving.grpc_service import make_server
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
+from tf_transformer.serving.middleware import ACCESS
 from tf_transformer.serving.model import Model
 
 SENTENCES = ["a b c", "g f e d", "", "h"]
@@ -125,7 +128,7 @@ def of_model(model, talk) -> None:
     """Talk to a server in this process, by a stub."""
 
     async def serve() -> None:
-        server, port = make_server(model, "127.0.0.1:0")
+        server, port, _ = make_server(model, "127.0.0.1:0")
         await server.start()
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             await talk(prediction_service_pb2_grpc.PredictionServiceStub(channel))
@@ -184,6 +187,30 @@ def test_an_unknown_output_is_refused_before_the_search(model, held_back):
 
     of_model(model, ask)
     assert not gate.unseen
+
+
+def test_requests_are_logged_and_counted(model, caplog):
+    caplog.set_level(logging.INFO, ACCESS)
+
+    async def ask(stub) -> None:
+        await stub.Predict(request(model, signature_name="translate_n_best"))
+        with pytest.raises(grpc.RpcError):
+            await stub.Predict(request(model, signature_name="a\nb"))
+
+    of_model(model, ask)
+    lines = [record.getMessage().rsplit(" ", 2) for record in caplog.records if record.name == ACCESS]
+    assert [line[0] for line in lines] == ["grpc Predict translate_n_best 200", "grpc Predict a\\nb 400"]
+    assert all(float(line[1]) > 0 and line[2] == "ms" for line in lines)
+    assert b'tf_transformer_requests_total{api="grpc",status="400"}' in model.metrics.text()
+
+
+def test_it_says_that_it_is_well(channel):
+    """By the protocol of Kubernetes's probes and of gRPC's own clients."""
+    stub = health_pb2_grpc.HealthStub(channel)
+    assert stub.Check(health_pb2.HealthCheckRequest(), timeout=60).status == health_pb2.HealthCheckResponse.SERVING
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.Check(health_pb2.HealthCheckRequest(service="other"), timeout=60)
+    assert caught.value.code() == grpc.StatusCode.NOT_FOUND
 
 
 def test_it_says_what_it_serves(served, stub, channel):

@@ -42,13 +42,14 @@ def test_a_sentence_is_translated_by_the_keyboard_alone(page, served):
     expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
     translation = page.locator("#translation").inner_text()
     assert translation.startswith("a b c")
-    rows = page.locator("#n-best tbody tr")
+    rows = page.locator(".n-best tbody tr")
     assert rows.count() == 4
     assert rows.first.locator("td").nth(1).inner_text() == translation
-    scores = [float(text) for text in page.locator("#n-best td:first-child").all_inner_texts()]
+    scores = [float(text) for text in page.locator(".n-best td:first-child").all_inner_texts()]
     assert scores == sorted(scores, reverse=True)
-    assert page.locator("#attention thead th").all_inner_texts() == ["\u00b7a", "\u00b7b", "\u00b7c", "</s>"]
-    squares = page.locator("#attention tbody tr:first-child td")
+    expect(page.locator(".attention tbody tr").first).to_be_visible(timeout=SECONDS)  # which comes after
+    assert page.locator(".attention thead th").all_inner_texts() == ["\u00b7a", "\u00b7b", "\u00b7c", "</s>"]
+    squares = page.locator(".attention tbody tr:first-child td")
     assert squares.count() == 4
     weights = [float(title.split(": ")[1]) for title in squares.evaluate_all("all => all.map(one => one.title)")]
     assert sum(weights) == pytest.approx(1, abs=0.03)
@@ -56,11 +57,50 @@ def test_a_sentence_is_translated_by_the_keyboard_alone(page, served):
     shades = squares.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
     assert len(set(shades)) > 1
     squares.first.click()  # what a finger does
-    assert page.locator("#square").inner_text().startswith("\u2581a \u2190 \u2581a: ")
+    assert page.locator(".square").inner_text().startswith("\u2581a \u2190 \u2581a: ")
     # The page does not scroll sideways, and asks nobody else.
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     assert all(url.startswith((served.url, "data:")) for url in page.asked)
     assert page.said == []
+
+
+def test_each_line_is_translated_for_itself(page):
+    page.keyboard.type("a b c")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("d e")
+    page.keyboard.press("Enter")
+    expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
+    first, empty, last = page.locator("#translation").inner_text().split("\n")
+    assert (first[:5], empty, last[:3]) == ("a b c", "", "d e")
+    # What else was found is folded away, line by line; attention is asked for when it is opened.
+    lines = page.locator("#lines > details")
+    assert lines.locator("> summary").all_inner_texts() == ["a b c", "d e"]
+    assert not page.locator(".n-best").first.is_visible()
+    lines.nth(1).locator("> summary").click()
+    assert lines.nth(1).locator(".n-best td").nth(1).inner_text() == last
+    asked = [url for url in page.asked if url.endswith("page/attention")]
+    assert asked == []
+    lines.nth(1).get_by_text("Attention", exact=True).click()
+    expect(lines.nth(1).locator(".attention thead th").first).to_be_visible(timeout=SECONDS)
+    assert lines.nth(1).locator(".attention thead th").all_inner_texts() == ["\u00b7d", "\u00b7e", "</s>"]
+    assert page.locator(".attention td").count() == page.locator(".attention tbody td").count() + 1  # of one line
+    assert page.said == []
+
+
+def test_the_attention_of_a_long_text_is_folded_away(page):
+    page.locator("textarea").fill("a " * 101)
+    page.keyboard.press("Enter")
+    expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
+    assert not page.locator(".map").is_visible()
+    assert page.locator(".attention td").count() == 0
+    page.get_by_text("Attention", exact=True).click()
+    expect(page.locator(".attention tbody td").first).to_be_visible(timeout=SECONDS)
+    assert page.locator(".attention thead th").count() == 102
+
+
+def test_it_says_which_model_translates(page, served):
+    expect(page.locator("#model")).to_have_text(f"{served.name}, version 1", timeout=SECONDS)
 
 
 def test_the_button_keeps_the_focus_and_the_answer_is_said(page):

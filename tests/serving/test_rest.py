@@ -3,50 +3,16 @@
 import asyncio
 import base64
 import json
-import math
-import threading
 
 import httpx
 import numpy as np
 import pytest
 import tensorflow as tf
-from starlette.testclient import TestClient
 
-from tests.serving.conftest import SECONDS, wait_for
-from tf_transformer.export import ExportedTranslator
+from tests.serving.conftest import TEXT, predict
 from tf_transformer.serving import json_form
-from tf_transformer.serving.limits import Limits, Refused
-from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.rest import make_app
-
-TEXT = "a b c"
-LIMITS = Limits(max_sentences=20, max_tokens=300, max_body=2000, max_batch_tokens=8 * 16)
-
-
-@pytest.fixture(scope="module")
-def model(copy_export) -> Model:
-    model = Model(copy_export, "copy", LIMITS, Metrics())
-    model.prepared.result()  # what is counted after this, clients did
-    return model
-
-
-@pytest.fixture(scope="module")
-def client(model):
-    with TestClient(make_app(model), raise_server_exceptions=False) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def exported(copy_export) -> ExportedTranslator:
-    return ExportedTranslator(copy_export)
-
-
-def predict(client, body, path="/v1/models/copy:predict"):
-    response = client.post(path, content=body if isinstance(body, bytes) else json.dumps(body))
-    assert response.headers["content-type"] == "application/json"
-    return response.status_code, response.json()
-
 
 B64 = {"b64": base64.b64encode(TEXT.encode()).decode()}
 
@@ -184,53 +150,6 @@ def test_a_slash_at_the_end_is_another_place(client, path):
     assert (response.status_code, response.headers.get("location")) == (404, None)
 
 
-FOREIGN = {
-    "cross-site": {"Sec-Fetch-Site": "cross-site"},
-    "same-site": {"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:8501"},
-    "other host": {"Origin": "http://elsewhere:8501"},
-    "other port": {"Origin": "http://127.0.0.1:8000"},
-    "no port": {"Origin": "http://127.0.0.1"},
-    "null": {"Origin": "null"},
-    "no address": {"Origin": "http://["},
-    "no port number": {"Origin": "http://127.0.0.1:x"},
-}
-OURS = {
-    "no browser": {},
-    "a browser": {"Sec-Fetch-Site": "same-origin", "Origin": "http://127.0.0.1:8501"},
-    "by hand": {"Sec-Fetch-Site": "none"},
-    "an older browser": {"Origin": "http://127.0.0.1:8501"},
-    "behind a proxy": {"Origin": "https://Translate.example", "Host": "translate.example"},
-    "behind a proxy that has a name of its own": {
-        "Sec-Fetch-Site": "same-origin",
-        "Origin": "https://translate.example",
-    },
-}
-
-
-@pytest.mark.parametrize("name", FOREIGN)
-def test_the_page_of_another_origin_is_refused(client, name):
-    headers = {"Host": "127.0.0.1:8501", "Content-Type": "application/json"} | FOREIGN[name]
-    for path, body in (("/v1/models/copy:predict", {"instances": [TEXT]}), ("/page/translate", {"text": TEXT})):
-        response = client.post(path, content=json.dumps(body), headers=headers)
-        assert response.status_code == 403
-        assert "a page of another origin may not use this server. Received: " in response.json()["error"]
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_programs_and_our_own_page_are_let_through(client, name):
-    headers = {"Host": "127.0.0.1:8501", "Content-Type": "application/json; charset=utf-8"} | OURS[name]
-    for path, body in (("/v1/models/copy:predict", {"instances": [TEXT]}), ("/page/translate", {"text": TEXT})):
-        assert client.post(path, content=json.dumps(body), headers=headers).status_code == 200
-
-
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
-def test_the_page_sends_json_alone(client, kind):
-    """What any page may send to any server is not that."""
-    response = client.post("/page/translate", content=json.dumps({"text": TEXT}), headers={"Content-Type": kind})
-    assert response.status_code == 415
-    assert response.json() == {"error": f"the body must be of type application/json. Received: {kind!r}"}
-
-
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_large_body_is_refused(client, chunked):
     body = json.dumps({"instances": [TEXT], "padding": "x" * 2000}).encode()
@@ -275,108 +194,11 @@ def test_it_says_what_it_serves(client):
     assert client.get("/healthz").text == "ok\n"
 
 
-def counted(client) -> dict[str, float]:
-    lines = [line.rsplit(" ", 1) for line in client.get("/metrics").text.splitlines() if line[0] != "#"]
-    return {name: float(value) for name, value in lines}
-
-
-def grown(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
-    return {name: after[name] - before.get(name, 0) for name in after if after[name] != before.get(name, 0)}
-
-
-def test_what_happens_is_counted(client):
-    before = counted(client)
-    predict(client, {"instances": ["a", "b", "c"]})
-    predict(client, b"nope")
-    after = counted(client)
-    found = grown(before, after)
-    assert found['tf_transformer_requests_total{api="rest",status="200"}'] == 1
-    assert found['tf_transformer_requests_total{api="rest",status="400"}'] == 1
-    assert found["tf_transformer_sentences_total"] == 3
-    assert found["tf_transformer_batches"] == 1
-    assert after["tf_transformer_running"] == 0
-    assert after["tf_transformer_version"] == 1
-
-
-def test_the_page_gets_all_there_is_to_show(client, exported):
-    answer = client.post("/page/translate", json={"text": TEXT}).json()
-    assert [answer["translation"]] == exported.translate_strings([TEXT])
-    assert [row["translation"] for row in answer["n_best"]] == [
-        text for text, _ in exported.n_best_strings([TEXT], 4)[0]
-    ]
-    assert all(math.isfinite(row["score"]) for row in answer["n_best"])
-    assert np.shape(answer["attention"]) == (len(answer["target_tokens"]), len(answer["source_tokens"]))
-    assert len(answer["source_tokens"]) == 4
-    assert client.post("/page/translate", json={"text": " "}).json() == {"error": "give 'text', a sentence"}
-
-
-def test_a_full_queue_is_said_to_be(model, client, monkeypatch):
-    monkeypatch.setattr(model, "_running", LIMITS.max_queue)
-    status, answer = predict(client, {"instances": [TEXT]})
-    assert (status, answer["error"][:26]) == (429, "the server has 128 request")
-
-
-def test_a_late_answer_is_given_up(model, client, monkeypatch, held_back):
-    """Its place is free at once; the batch that runs ends, and what has not begun is not begun."""
-    before = counted(client)
-    with monkeypatch.context() as patch:
-        patch.setattr(model, "limits", Limits(timeout=0.05))
-        gate = held_back(model.version)
-        status, answer = predict(client, {"instances": ["a"] * 20})
-        assert (status, answer["error"][:31]) == (504, "no translation within 0.05 s: s")
-    assert len(gate.begun()) == 8
-    wait_for(lambda: model.running == 0)
-    gate.go_on(2)
-    assert predict(client, {"instances": ["b c"]})[0] == 200
-    assert gate.begun() == [(b"b c",)]
-    assert grown(before, counted(client))["tf_transformer_sentences_total"] == 9
-
-
-def test_a_client_that_goes_is_given_up(model, client, held_back):
-    gate = held_back(model.version)
-    before = counted(client)
-
-    async def leave() -> None:
-        received: asyncio.Queue[dict] = asyncio.Queue()
-        path = "/v1/models/copy:predict"
-        scope = {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b""}
-        body = json.dumps({"instances": ["a"] * 20}).encode()
-        await received.put({"type": "http.request", "body": body})
-        handling = asyncio.create_task(make_app(model)(scope, received.get, unsent))
-        assert len(await asyncio.to_thread(gate.begun)) == 8
-        await received.put({"type": "http.disconnect"})
-        await asyncio.wait_for(handling, SECONDS)
-        while model.running:
-            await asyncio.sleep(0.01)
-
-    async def unsent(_) -> None:
-        """What is sent to nobody."""
-
-    asyncio.run(leave())
-    gate.go_on(2)
-    assert predict(client, {"instances": ["b c"]})[0] == 200
-    assert gate.begun() == [(b"b c",)]
-    found = grown(before, counted(client))
-    assert found['tf_transformer_requests_total{api="rest",status="499"}'] == 1
-    assert found["tf_transformer_sentences_total"] == 9
-
-
 def test_an_answer_without_bound_is_refused(client, monkeypatch):
     monkeypatch.setattr("tf_transformer.serving.batching.MOST_VALUES", 100)
     status, answer = predict(client, {"inputs": ["a b c d e f g"] * 3, "signature_name": "translate_with_attention"})
     assert status == 400
     assert "values, and may have 100: send less" in answer["error"]
-
-
-def test_what_nobody_waits_for_is_not_begun(model, held_back):
-    gate = held_back(model.version)
-    over = threading.Event()
-    over.set()
-    with pytest.raises(Refused, match="nobody waits"):
-        model.version.run("translate_with_attention", {"text": [b"a"]}, over)
-    gate.go_on()
-    model.version.run("serving_default", {"text": [b"b"]}, threading.Event())
-    assert gate.begun() == [(b"b",)]
 
 
 def test_numbers_have_the_digits_of_their_type():

@@ -1,5 +1,6 @@
 """SavedModels that `export` did not write."""
 
+import json
 import threading
 
 import pytest
@@ -45,6 +46,25 @@ def test_bytes_are_counted_where_tokens_cannot_be(tmp_path):
     with pytest.raises(Refused, match=r"a request may have 8 tokens\. Received: 9"):
         version.run("serving_default", {"text": [b"ab", b"cdefghi"]}, threading.Event())
     version.close()
+
+
+@pytest.mark.parametrize(
+    ("description", "languages"),
+    [
+        (None, (None, None)),
+        ({"format_version": 1, "config": {"model": {}}}, (None, None)),
+        ({"format_version": 1, "config": {"model": {}, "data": {"source": "en", "target": "de"}}}, ("en", "de")),
+        ({"format_version": 99}, (None, None)),
+    ],
+    ids=["foreign", "without", "with", "later"],
+)
+def test_languages_are_what_the_export_says(tmp_path, description, languages, caplog):
+    path = saved(tmp_path / "1", serving_default=upper)
+    if description:
+        (path / "assets.extra").mkdir()
+        (path / "assets.extra" / "tf_transformer.json").write_text(json.dumps(description))
+    assert Version(path, 1, Limits(), lambda _: None).languages == languages
+    assert ("format version 99" in caplog.text) == (description == {"format_version": 99})
 
 
 def test_what_has_a_width_of_its_own_shares_no_batch(tmp_path):

@@ -1,11 +1,14 @@
 """TensorFlow Serving's gRPC services over a model."""
 
 import asyncio
+import functools
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import grpc
 import tensorflow as tf
+from grpc_health.v1 import health, health_pb2_grpc  # type: ignore[import-untyped]
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
     get_model_status_pb2,
@@ -17,6 +20,7 @@ from tensorflow_serving.apis import (
 
 from tf_transformer.serving.batching import Arrays
 from tf_transformer.serving.limits import Refused
+from tf_transformer.serving.middleware import access
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.signatures import DEFAULT
 from tf_transformer.serving.tensors import columns_of
@@ -31,58 +35,69 @@ CODES = {
 """What the statuses of HTTP are in gRPC."""
 
 
+Method = Callable[[Any, Any], Awaitable[Any]]
+
+
+def answered(method: Method) -> Any:
+    """Return a method that tells the client what is refused, and is counted and logged."""
+
+    @functools.wraps(method)
+    async def answer(self: Any, request: Any, context: Any) -> Any:
+        started = time.perf_counter()
+        status = 500
+        try:
+            response = await method(self, request)
+            status = 200
+            return response
+        except Refused as refused:
+            status = refused.status
+            await context.abort(CODES[refused.status], str(refused))
+        except asyncio.CancelledError:
+            status = 499  # the client has gone, or its time is over
+            raise
+        finally:
+            seconds = time.perf_counter() - started
+            self.model.metrics.count_answer("grpc", status, seconds)
+            signature = ascii(request.model_spec.signature_name[:100])[1:-1] or "-"
+            access.info("grpc %s %s %d %.1f ms", method.__name__, signature, status, 1000 * seconds)
+
+    return answer
+
+
 class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
     """`Predict` and `GetModelMetadata`."""
 
     def __init__(self, model: Model):
-        self._model = model
+        self.model = model
 
-    async def Predict(self, request: Any, context: Any) -> Any:  # noqa: N802
+    @answered
+    async def Predict(self, request: Any) -> Any:  # noqa: N802
         """Call a signature."""
-        started = time.perf_counter()
-        status = "500"
-        try:
-            outputs = await self._predict(request)
-            status = "200"
-            return outputs
-        except Refused as refused:
-            status = str(refused.status)
-            await context.abort(CODES[refused.status], str(refused))
-        except asyncio.CancelledError:
-            status = "499"  # the client has gone, or its time is over
-            raise
-        finally:
-            self._model.metrics.requests.labels("grpc", status).inc()
-            self._model.metrics.seconds.labels("grpc").observe(time.perf_counter() - started)
-
-    async def _predict(self, request: Any) -> Any:
         spec = request.model_spec
         signature = spec.signature_name or DEFAULT
-        version = self._model.find(spec.name, _number(spec))
-        self._model.check_signature(version, signature)
+        version = self.model.find(spec.name, _number(spec))
+        self.model.check_signature(version, signature)
         if unknown := set(request.output_filter) - set(version.signatures.outputs[signature]):
             raise Refused(400, f"output_filter has what the signature does not give: {sorted(unknown)}"[:500])
-        columns = columns_of(request.inputs, version.signatures.inputs[signature], self._model.limits)
+        columns = columns_of(request.inputs, version.signatures.inputs[signature], self.model.limits)
 
         def answer(outputs: Arrays) -> Any:
             response = predict_pb2.PredictResponse()
-            _fill(response.model_spec, self._model, version, signature)
+            _fill(response.model_spec, self.model, version, signature)
             for name in request.output_filter or outputs:
                 response.outputs[name].CopyFrom(tf.make_tensor_proto(outputs[name]))
             return response
 
-        return await self._model.predict(version, signature, columns, answer)
+        return await self.model.predict(version, signature, columns, answer)
 
-    async def GetModelMetadata(self, request: Any, context: Any) -> Any:  # noqa: N802
+    @answered
+    async def GetModelMetadata(self, request: Any) -> Any:  # noqa: N802
         """Return the signatures."""
-        try:
-            version = self._model.find(request.model_spec.name, _number(request.model_spec))
-            if wrong := set(request.metadata_field) - {"signature_def"}:
-                raise Refused(400, f"there is no metadata {sorted(wrong)}: there is signature_def")
-        except Refused as refused:
-            await context.abort(CODES[refused.status], str(refused))
+        version = self.model.find(request.model_spec.name, _number(request.model_spec))
+        if wrong := set(request.metadata_field) - {"signature_def"}:
+            raise Refused(400, f"there is no metadata {sorted(wrong)}: there is signature_def"[:500])
         answer = get_model_metadata_pb2.GetModelMetadataResponse()
-        _fill(answer.model_spec, self._model, version)
+        _fill(answer.model_spec, self.model, version)
         signatures = get_model_metadata_pb2.SignatureDefMap()
         for name, definition in version.signatures.definitions.items():
             signatures.signature_def[name].CopyFrom(definition)
@@ -94,20 +109,22 @@ class Status(model_service_pb2_grpc.ModelServiceServicer):
     """`GetModelStatus`."""
 
     def __init__(self, model: Model):
-        self._model = model
+        self.model = model
 
-    async def GetModelStatus(self, request: Any, context: Any) -> Any:  # noqa: N802
+    @answered
+    async def GetModelStatus(self, request: Any) -> Any:  # noqa: N802
         """Return which version is served."""
-        try:
-            version = self._model.find(request.model_spec.name, _number(request.model_spec))
-        except Refused as refused:
-            await context.abort(CODES[refused.status], str(refused))
+        version = self.model.find(request.model_spec.name, _number(request.model_spec))
         state = get_model_status_pb2.ModelVersionStatus(version=version.number, state="AVAILABLE")
         return get_model_status_pb2.GetModelStatusResponse(model_version_status=[state])
 
 
-def make_server(model: Model, address: str) -> tuple[grpc.aio.Server, int]:
-    """Return a server that is not started, and the port it has."""
+def make_server(model: Model, address: str) -> tuple[grpc.aio.Server, int, health.aio.HealthServicer]:
+    """Return a server that is not started, the port it has, and what says that it is well.
+
+    Raises:
+        RuntimeError: it cannot listen there.
+    """
     options = [
         ("grpc.max_receive_message_length", model.limits.max_body),
         # Otherwise a second server could take the same port, and get some of the requests.
@@ -116,7 +133,9 @@ def make_server(model: Model, address: str) -> tuple[grpc.aio.Server, int]:
     server = grpc.aio.server(options=options)
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(Predictions(model), server)
     model_service_pb2_grpc.add_ModelServiceServicer_to_server(Status(model), server)
-    return server, server.add_insecure_port(address)
+    servicer = health.aio.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+    return server, server.add_insecure_port(address), servicer
 
 
 def _number(spec: Any) -> int | None:

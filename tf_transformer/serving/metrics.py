@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60)
 
@@ -12,9 +12,10 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)  # memory, processor time, start: where there is /proc
         labels = ["api", "status"]
-        self.requests = Counter("tf_transformer_requests", "Requests, by how they ended", labels, registry=registry)
-        self.seconds = Histogram(
+        self._requests = Counter("tf_transformer_requests", "Requests, by how they ended", labels, registry=registry)
+        self._seconds = Histogram(
             "tf_transformer_request_seconds", "Time to answer", ["api"], buckets=SECONDS, registry=registry
         )
         self._sentences = Counter("tf_transformer_sentences", "Sentences that were translated", registry=registry)
@@ -36,6 +37,11 @@ class Metrics:
         """Count a batch that was translated for clients."""
         self._batches.inc()
         self._sentences.inc(sentences)
+
+    def count_answer(self, api: str, status: int, seconds: float) -> None:
+        """Count a request that has ended."""
+        self._requests.labels(api, str(status)).inc()
+        self._seconds.labels(api).observe(seconds)
 
     def text(self) -> bytes:
         """Return all of them, in Prometheus's form."""

@@ -1,15 +1,33 @@
 """From whose page a request comes: a browser sends those of any page to any server."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
+from tf_transformer.errors import InputError
 from tf_transformer.serving.limits import Refused
 
 PORTS = {"http": 80, "https": 443}
+ANY = "*"
+
+Origins = frozenset[str]
+"""Those whose pages may use a server, such as https://app.example:8443; `ANY` is all."""
 
 
-def check(headers: Mapping[str, str]) -> None:
-    """Raise Refused where a browser sends what the page of another origin asks for.
+def origins(given: Iterable[str]) -> Origins:
+    """Return the origins that a user names.
+
+    Raises:
+        InputError: one is no origin.
+    """
+    for origin in given:
+        parts = urlsplit(origin)
+        if origin != ANY and (origin != f"{parts.scheme}://{parts.netloc}".lower() or not parts.hostname):
+            raise InputError(f"an origin is like https://app.example or http://localhost:3000. Received: {origin!r}")
+    return frozenset(given)
+
+
+def check(headers: Mapping[str, str], allowed: Origins = frozenset()) -> None:
+    """Raise Refused where a browser sends what the page of another origin asks for, unless that is allowed.
 
     `Sec-Fetch-Site` says so in browsers that send it, which is to https and to this machine; elsewhere `Origin` must
     have the address that the request was sent to. Programs send neither, and are let through.
@@ -17,8 +35,8 @@ def check(headers: Mapping[str, str]) -> None:
     origin = headers.get("origin", "")
     site = headers.get("sec-fetch-site", "")
     is_ours = site in ("same-origin", "none") if site else not origin or _is_at(origin, headers.get("host", ""))
-    if not is_ours:
-        received = f"Sec-Fetch-Site: {site}" if site else f"Origin: {origin}"
+    if not is_ours and ANY not in allowed and origin not in allowed:
+        received = f"Origin: {origin}" if origin else f"Sec-Fetch-Site: {site}"
         raise Refused(403, f"a page of another origin may not use this server. Received: {received}"[:500])
 
 

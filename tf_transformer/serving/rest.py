@@ -9,20 +9,23 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from tf_transformer.serving import json_form, origin, page_api
 from tf_transformer.serving.exchange import Handler, read, while_connected, write, write_error
 from tf_transformer.serving.limits import Refused
+from tf_transformer.serving.middleware import AccessLog, Cors
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.openapi import description
+from tf_transformer.serving.origin import Origins
 from tf_transformer.serving.signatures import DEFAULT
 
 log = logging.getLogger(__name__)
 
 
-def make_app(model: Model) -> Starlette:
-    """Return the application that serves a model."""
-    api = _Api(model)
+def make_app(model: Model, origins: Origins = frozenset()) -> ASGIApp:
+    """Return the application that serves a model, to programs and to the pages of some origins besides its own."""
+    api = _Api(model, origins)
     one, version = "/v1/models/{name}", "/v1/models/{name}/versions/{number}"
     page = page_api.PageApi(model)
     routes = [Route(f"/{name}", page_api.file(name, kind)) for name, kind in page_api.FILES.items()]
@@ -45,12 +48,13 @@ def make_app(model: Model) -> Starlette:
     app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _crash})
     # It would send clients on to an address that they have named themselves.
     app.router.redirect_slashes = False
-    return app
+    return AccessLog(Cors(app, origins) if origins else app)
 
 
 class _Api:
-    def __init__(self, model: Model):
+    def __init__(self, model: Model, origins: Origins):
         self._model = model
+        self._origins = origins
 
     def counted(self, handler: Handler) -> Handler:
         """Return a handler that answers what is refused, and is counted."""
@@ -66,16 +70,15 @@ class _Api:
                 response = write_error(refused.status, str(refused))
             except ClientDisconnect:
                 status = 499
-                response = write_error(400, "the client has gone")  # which nobody reads
+                response = write_error(status, "the client has gone")  # which nobody reads
             finally:
-                self._model.metrics.requests.labels("rest", str(status)).inc()
-                self._model.metrics.seconds.labels("rest").observe(time.perf_counter() - started)
+                self._model.metrics.count_answer("rest", status, time.perf_counter() - started)
             return response
 
         return handle
 
     async def predict(self, request: Request) -> Response:
-        origin.check(request.headers)
+        origin.check(request.headers, self._origins)
         version = self._model.find(*_servable(request))
         body = await read(request, self._model.limits)
         signature = body.get("signature_name", "")

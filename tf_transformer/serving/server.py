@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +15,14 @@ from tf_transformer.errors import InputError
 from tf_transformer.serving.grpc_service import make_server
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
+from tf_transformer.serving.middleware import ACCESS, LastAnswers
 from tf_transformer.serving.model import Model
+from tf_transformer.serving.origin import Origins
 from tf_transformer.serving.ports import Ports
 from tf_transformer.serving.rest import make_app
+
+LAST_SECONDS = 1.0
+"""That connections stay open at the end, for what clients have sent already."""
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +34,8 @@ def serve(
     name: str | None = None,
     poll_seconds: float = 2.0,
     limits: Limits | None = None,
+    origins: Origins = frozenset(),
+    access_log: bool = False,
 ) -> None:
     """Serve a model until SIGTERM or SIGINT; what is in flight then is finished first, and the process ends.
 
@@ -37,37 +45,50 @@ def serve(
         name: of the model, by default that of the folder.
         poll_seconds: between looks for a newer version.
         limits: what is refused.
+        origins: whose pages may use it from a browser, besides its own.
+        access_log: log each request.
 
     Raises:
         InputError: no model there, or a damaged one; an address that another server has taken meanwhile.
     """
     limits = limits or Limits()
     model = Model(path, name, limits, Metrics())
-    asyncio.run(_serve(model, ports, poll_seconds))
+    logging.getLogger(ACCESS).setLevel(logging.INFO if access_log else logging.WARNING)
+    asyncio.run(_serve(model, ports, LastAnswers(make_app(model, origins)), poll_seconds))
     # Python would wait for what still runs: a batch that nobody waits for, a version that is loaded or warmed up.
     logging.shutdown()
     os._exit(0)
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to us: gRPC must hear of them as well."""
+    """A server that leaves signals to us, since gRPC must hear of them as well, and that ends connections gently."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Capture none."""
         yield
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let no new client in, and answer those who are connected once more; uvicorn would cut off what they send."""
+        for server in self.servers:
+            server.close()
+        loop = asyncio.get_running_loop()
+        end = loop.time() + LAST_SECONDS
+        while self.server_state.connections and loop.time() < end:
+            await asyncio.sleep(0.02)
+        await super().shutdown(sockets)
 
-async def _serve(model: Model, ports: Ports, poll_seconds: float) -> None:
+
+async def _serve(model: Model, ports: Ports, app: LastAnswers, poll_seconds: float) -> None:
     listener = ports.open_rest()
     address = ports.release_grpc()
     try:
-        grpc_server, grpc_port = make_server(model, address)
+        grpc_server, grpc_port, health = make_server(model, address)
     except RuntimeError as error:
         raise InputError(f"cannot listen at {address}, {error}: give another --grpc-port, or --host") from None
     grace = model.limits.timeout + 1
     config = uvicorn.Config(
-        make_app(model),
+        app,
         log_config=None,
         log_level="warning",
         access_log=False,
@@ -79,11 +100,15 @@ async def _serve(model: Model, ports: Ports, poll_seconds: float) -> None:
     server = _Server(config)
     ending: list[asyncio.Task[None]] = []
 
+    async def end_grpc() -> None:
+        await health.enter_graceful_shutdown()
+        await grpc_server.stop(grace)
+
     def end(number: int) -> None:
         if ending:
             os._exit(128 + number)
-        server.should_exit = True
-        ending.append(asyncio.ensure_future(grpc_server.stop(grace)))
+        server.should_exit = app.is_ending = True
+        ending.append(asyncio.ensure_future(end_grpc()))
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end, number)
@@ -95,4 +120,8 @@ async def _serve(model: Model, ports: Ports, poll_seconds: float) -> None:
     )
     await server.serve(sockets=[listener])
     watching.cancel()
+    while model.running and not ending[0].done():
+        await asyncio.sleep(0.02)
+    # What is left are those who watch the health, for ever.
+    await grpc_server.stop(LAST_SECONDS)
     await asyncio.gather(*ending)

@@ -1,7 +1,13 @@
 "use strict";
 
 const find = (id) => document.getElementById(id);
+const SHORT = 200; // characters of a line whose attention is shown without being asked for
 let waiting = null;
+
+fetch("page/model")
+  .then((response) => response.json())
+  .then(showModel)
+  .catch(showProblem);
 
 find("form").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -21,38 +27,84 @@ async function translate(text) {
   find("send").setAttribute("aria-disabled", "true");
   find("problem").textContent = "";
   try {
-    const response = await fetch("page/translate", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ text }),
-      signal: mine.signal,
-    });
-    const answer = await response.json();
-    if (!response.ok) throw new Error(answer.error);
-    show(answer);
+    const answer = await ask("translate", text, mine.signal);
+    showModel(answer.model);
+    show(text.split("\n"), answer.lines, mine.signal);
   } catch (error) {
     if (mine === waiting) {
       find("result").hidden = true;
-      find("problem").textContent =
-        error instanceof TypeError ? "The server does not answer. Is it still running?" : error.message;
+      showProblem(error);
     }
   } finally {
     if (mine === waiting) find("send").removeAttribute("aria-disabled");
   }
 }
 
-function show(answer) {
-  find("translation").textContent = answer.translation;
-  find("said").textContent = answer.translation; // what a screen reader says at once
-  find("truncated").hidden = !answer.is_truncated;
-  find("n-best").tBodies[0].replaceChildren(
-    ...answer.n_best.map(({ translation, score }) => row([cell("td", score.toFixed(3)), cell("td", translation)]))
-  );
-  drawAttention(answer);
+async function ask(path, text, signal) {
+  const response = await fetch(`page/${path}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ text }),
+    signal,
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}
+
+function showProblem(error) {
+  find("problem").textContent =
+    error instanceof TypeError ? "The server does not answer. Is it still running?" : error.message;
+}
+
+function showModel({ name, version, source, target }) {
+  const languages = source && target ? `, ${source} to ${target}` : "";
+  find("model").textContent = `${name}${languages}, version ${version}`;
+}
+
+function show(texts, lines, signal) {
+  const translation = lines.map(({ n_best: best }) => best[0].translation).join("\n");
+  find("translation").textContent = translation;
+  find("said").textContent = translation; // what a screen reader says at once
+  const cut = lines.flatMap((line, i) => (line.is_truncated ? [i + 1] : []));
+  find("truncated").hidden = cut.length === 0;
+  find("truncated").textContent =
+    lines.length === 1
+      ? "The sentence was longer than the model reads: its end was left out."
+      : `Longer than the model reads, so that the end was left out: line ${cut.join(", ")}.`;
+  const written = lines.map((line, i) => [texts[i], line]).filter(([text]) => text.trim());
+  find("lines").replaceChildren(...written.map(([text, line]) => drawLine(text, line, written.length === 1, signal)));
   find("result").hidden = false;
 }
 
-function drawAttention({ source_tokens: source, target_tokens: target, attention }) {
+function drawLine(text, { n_best: best }, isAlone, signal) {
+  const parts = find("line").content.cloneNode(true);
+  parts
+    .querySelector(".n-best")
+    .tBodies[0].replaceChildren(
+      ...best.map(({ translation, score }) => row([cell("td", score.toFixed(3)), cell("td", translation)]))
+    );
+  const attention = parts.querySelector(".attention");
+  // It is asked for and drawn when it is opened: of a long text it is large.
+  attention.addEventListener("toggle", () => drawAttention(attention, text, signal), { once: true });
+  attention.open = isAlone && text.length <= SHORT;
+  const line = document.createElement(isAlone ? "div" : "details");
+  if (!isAlone) line.append(cell("summary", text));
+  line.append(parts);
+  return line;
+}
+
+async function drawAttention(details, text, signal) {
+  const square = details.querySelector(".square");
+  const table = details.querySelector("table");
+  let answer;
+  try {
+    answer = await ask("attention", text, signal);
+  } catch (error) {
+    if (!signal.aborted) showProblem(error);
+    return;
+  }
+  const { source_tokens: source, target_tokens: target, attention } = answer;
   const head = document.createElement("thead");
   head.append(row([document.createElement("td"), ...source.map((token) => header("col", token))]));
   const body = document.createElement("tbody");
@@ -69,14 +121,13 @@ function drawAttention({ source_tokens: source, target_tokens: target, attention
     });
     body.append(row([header("row", token), ...squares]));
   });
-  find("attention").replaceChildren(head, body);
-  find("square").textContent = "";
+  table.replaceChildren(head, body);
+  // What a mouse reads from a title, a finger reads here.
+  table.addEventListener("click", (event) => {
+    const title = event.target.closest("td")?.title;
+    if (title) square.textContent = title;
+  });
 }
-
-// What a mouse reads from a title, a finger reads here.
-find("attention").addEventListener("click", (event) => {
-  if (event.target.title) find("square").textContent = event.target.title;
-});
 
 function row(cells) {
   const element = document.createElement("tr");

@@ -1,0 +1,153 @@
+"""Pages: our own, and those of others."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from tests.serving.conftest import TEXT
+from tf_transformer.errors import InputError
+from tf_transformer.serving.origin import origins
+from tf_transformer.serving.rest import make_app
+
+ASKED = (
+    ("/v1/models/copy:predict", {"instances": [TEXT]}),
+    ("/page/translate", {"text": TEXT}),
+    ("/page/attention", {"text": TEXT}),
+)
+
+
+FOREIGN = {
+    "cross-site": {"Sec-Fetch-Site": "cross-site"},
+    "same-site": {"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:8501"},
+    "other host": {"Origin": "http://elsewhere:8501"},
+    "other port": {"Origin": "http://127.0.0.1:8000"},
+    "no port": {"Origin": "http://127.0.0.1"},
+    "null": {"Origin": "null"},
+    "no address": {"Origin": "http://["},
+    "no port number": {"Origin": "http://127.0.0.1:x"},
+}
+
+
+OURS = {
+    "no browser": {},
+    "a browser": {"Sec-Fetch-Site": "same-origin", "Origin": "http://127.0.0.1:8501"},
+    "by hand": {"Sec-Fetch-Site": "none"},
+    "an older browser": {"Origin": "http://127.0.0.1:8501"},
+    "behind a proxy": {"Origin": "https://Translate.example", "Host": "translate.example"},
+    "behind a proxy that has a name of its own": {
+        "Sec-Fetch-Site": "same-origin",
+        "Origin": "https://translate.example",
+    },
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_the_page_of_another_origin_is_refused(client, name):
+    headers = {"Host": "127.0.0.1:8501", "Content-Type": "application/json"} | FOREIGN[name]
+    for path, body in ASKED:
+        response = client.post(path, content=json.dumps(body), headers=headers)
+        assert response.status_code == 403
+        assert "a page of another origin may not use this server. Received: " in response.json()["error"]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_programs_and_our_own_page_are_let_through(client, name):
+    headers = {"Host": "127.0.0.1:8501", "Content-Type": "application/json; charset=utf-8"} | OURS[name]
+    for path, body in ASKED:
+        assert client.post(path, content=json.dumps(body), headers=headers).status_code == 200
+
+
+ORIGIN = "https://app.example"
+
+
+@pytest.fixture
+def open_client(model):
+    return TestClient(make_app(model, origins([ORIGIN])))
+
+
+def test_an_origin_may_be_let_in(open_client, client):
+    foreign = {"Sec-Fetch-Site": "cross-site", "Origin": ORIGIN}
+    body = json.dumps({"instances": [TEXT]})
+    response = open_client.post("/v1/models/copy:predict", content=body, headers=foreign)
+    assert (response.status_code, response.headers["access-control-allow-origin"]) == (200, ORIGIN)
+    other = open_client.post("/v1/models/copy:predict", content=body, headers=foreign | {"Origin": f"{ORIGIN}:8"})
+    assert (other.status_code, other.headers.get("access-control-allow-origin")) == (403, None)
+    # What is refused may be read too, and so may what the model is; the page is our own alone.
+    bad = open_client.post("/v1/models/copy:predict", content=b"nope", headers=foreign)
+    assert (bad.status_code, bad.headers["access-control-allow-origin"]) == (400, ORIGIN)
+    for path in ("/v1/models/copy", "/v1/models/copy/metadata"):
+        assert open_client.get(path, headers=foreign).headers["access-control-allow-origin"] == ORIGIN
+        assert "access-control-allow-origin" not in client.get(path, headers=foreign).headers
+    assert "access-control-allow-origin" not in open_client.get("/metrics", headers=foreign).headers
+    assert open_client.post("/page/translate", json={"text": TEXT}, headers=foreign).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/v1/models/copy:predict", "/v1/models/copy", "/v1/models/copy/metadata"])
+def test_a_browser_may_ask_first(open_client, client, path):
+    asked = {
+        "Origin": ORIGIN,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type",
+    }
+    answer = open_client.options(path, headers=asked)
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, ORIGIN)
+    assert "POST" in answer.headers["access-control-allow-methods"]
+    assert "Content-Type" in answer.headers["access-control-allow-headers"]
+    refused = open_client.options(path, headers=asked | {"Origin": "https://other.example"})
+    assert (refused.status_code, refused.headers.get("access-control-allow-origin")) == (400, None)
+    assert client.options(path, headers=asked).status_code == 405
+
+
+def test_every_origin_may_be_let_in(model):
+    client = TestClient(make_app(model, origins(["*"])))
+    foreign = {"Sec-Fetch-Site": "cross-site", "Origin": ORIGIN}
+    response = client.post("/v1/models/copy:predict", content=json.dumps({"instances": [TEXT]}), headers=foreign)
+    assert (response.status_code, response.headers["access-control-allow-origin"]) == (200, "*")
+
+
+@pytest.mark.parametrize(
+    "given", ["app.example", "https://app.example/", "https://App.example", "https://", "", "null"]
+)
+def test_what_is_no_origin_is_refused(given):
+    with pytest.raises(InputError, match=f"an origin is like https://app.example or .* Received: '{given}'"):
+        origins([ORIGIN, given])
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_the_page_sends_json_alone(client, kind):
+    """What any page may send to any server is not that."""
+    response = client.post("/page/translate", content=json.dumps({"text": TEXT}), headers={"Content-Type": kind})
+    assert response.status_code == 415
+    assert response.json() == {"error": f"the body must be of type application/json. Received: {kind!r}"}
+
+
+def test_the_page_gets_all_there_is_to_show(client, exported):
+    answer = client.post("/page/translate", json={"text": TEXT}).json()
+    (line,) = answer["lines"]
+    assert [row["translation"] for row in line["n_best"]] == [text for text, _ in exported.n_best_strings([TEXT], 4)[0]]
+    assert all(math.isfinite(row["score"]) for row in line["n_best"])
+    assert line["is_truncated"] is False
+    shown = client.post("/page/attention", json={"text": TEXT}).json()
+    assert np.shape(shown["attention"]) == (len(shown["target_tokens"]), len(shown["source_tokens"]))
+    assert len(shown["source_tokens"]) == 4
+    for path in ("/page/translate", "/page/attention"):
+        refused = client.post(path, json={"text": " \n "})
+        assert (refused.status_code, refused.json()) == (400, {"error": "give 'text', a sentence or several lines"})
+
+
+def test_the_page_translates_line_by_line(client, exported):
+    answer = client.post("/page/translate", json={"text": "a b c\r\n\nd e\n"}).json()
+    found = [line["n_best"][0]["translation"] for line in answer["lines"]]
+    assert found == exported.translate_strings(["a b c", "", "d e", ""])
+
+
+def test_the_page_names_model_version_and_languages(client, model, monkeypatch):
+    unknown = {"name": "copy", "version": 1, "source": None, "target": None}
+    assert client.get("/page/model").json() == unknown
+    monkeypatch.setattr(model.version, "languages", ("en", "de"))
+    known = unknown | {"source": "en", "target": "de"}
+    assert client.get("/page/model").json() == known
+    assert client.post("/page/translate", json={"text": TEXT}).json()["model"] == known

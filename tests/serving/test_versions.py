@@ -1,0 +1,169 @@
+"""Versions that come, go and are broken."""
+
+import asyncio
+import os
+import shutil
+import threading
+from types import SimpleNamespace
+
+import pytest
+import tensorflow as tf
+from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
+
+from tests.serving.conftest import SENTENCES, metric, translate, wait_for
+from tf_transformer.config import DecodingConfig
+from tf_transformer.errors import InputError
+from tf_transformer.export import ExportedTranslator, export
+from tf_transformer.serving.limits import Limits
+from tf_transformer.serving.metrics import Metrics
+from tf_transformer.serving.model import Model
+
+
+@pytest.mark.long
+def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, copy_export, tmp_path):
+    models = tmp_path / "copy"
+    shutil.copytree(copy_export, models / "1")
+    served = start_server(models, "--poll-seconds", "0.2")
+    old = ExportedTranslator(copy_export).translate_strings(SENTENCES[:3])
+    stop, failures, answers = threading.Event(), [], []
+
+    def ask() -> None:
+        while not stop.is_set():
+            try:
+                answers.append(translate(served, SENTENCES[:3]))
+            except Exception as error:
+                failures.append(error)
+
+    clients = [threading.Thread(target=ask) for _ in range(3)]
+    for client in clients:
+        client.start()
+    # What is no model is passed over, with one line in the log; what comes after it is served.
+    (models / "2").mkdir()
+    (models / "2" / "saved_model.pb").write_bytes(b"damaged")
+    wait_for(lambda: "version 1 stays: cannot load" in served.log.read_text())
+    # Another search, so that each answer shows which version gave it.
+    third = export(copy_run, models / "3", DecodingConfig(max_length=2))
+    new = ExportedTranslator(third).translate_strings(SENTENCES[:3])
+    assert new != old
+    wait_for(lambda: new in answers)
+    assert metric(served, "tf_transformer_version") == 3
+    assert served.log.read_text().count("version 1 stays") == metric(served, "tf_transformer_failed_loads_total") == 1
+    stop.set()
+    for client in clients:
+        client.join()
+    assert failures == []
+    taken_over = answers.index(new)
+    assert taken_over > 0
+    assert all(answer in (old, new) for answer in answers)
+    assert answers[taken_over:].count(old) <= 2  # those that the other two clients waited for
+    # Back to the one before: what is taken away is no longer served.
+    shutil.rmtree(models / "3")
+    shutil.rmtree(models / "2")
+    wait_for(lambda: metric(served, "tf_transformer_version") == 1)
+    assert translate(served, SENTENCES[:3]) == old
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"is no SavedModel, and has no version folder"):
+        Model(tmp_path, None, Limits(), Metrics())
+    tf.saved_model.save(tf.Module(), str(tmp_path / "1"))
+    with pytest.raises(InputError, match="has no signature to call"):
+        Model(tmp_path, None, Limits(), Metrics())
+    numbers = tf.Module()
+    numbers.f = tf.function(lambda x: {"y": x}, input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    tf.saved_model.save(numbers, str(tmp_path / "2"), signatures=numbers.f)
+    with pytest.raises(InputError, match=r"is not a model of strings \[batch\]\. Received: signature serving_default"):
+        Model(tmp_path, None, Limits(), Metrics())
+
+
+def test_requests_of_another_model_are_refused(copy_export, tmp_path):
+    shutil.copytree(copy_export, tmp_path / "1")
+    file = tmp_path / "1" / "assets.extra" / "tf_serving_warmup_requests"
+    with tf.io.TFRecordWriter(str(file)) as writer:
+        log = PredictionLog()
+        log.predict_log.request.inputs["other"].CopyFrom(tf.make_tensor_proto(["a"]))
+        writer.write(log.SerializeToString())
+    with pytest.raises(InputError, match="is damaged, or of another model: the signature takes text. Received: other"):
+        Model(tmp_path, None, Limits(), Metrics())
+    file.write_bytes(b"damaged" * 10)
+    with pytest.raises(InputError, match="is damaged, or of another model"):
+        Model(tmp_path, None, Limits(), Metrics())
+
+
+def test_warming_up_is_no_batch_of_a_client(copy_export):
+    metrics = Metrics()
+    Model(copy_export, None, Limits(), metrics).prepared.result()
+    assert b"\ntf_transformer_batches 0.0\n" in metrics.text()
+    assert b"\ntf_transformer_sentences_total 0.0\n" in metrics.text()
+
+
+class FakeVersion:
+    """A version whose SavedModel is a word: what it is called, or "bad"."""
+
+    def __init__(self, folder, number, limits, count):
+        self.word = (folder / "saved_model.pb").read_text()
+        if self.word == "bad":
+            raise InputError(f"{folder.name} is bad")
+        self.number = number
+        self.signatures = SimpleNamespace(inputs={})
+        self.is_closed = False
+
+    def warm_up(self, signatures):
+        pass
+
+    def close(self):
+        self.is_closed = True
+
+
+@pytest.fixture
+def versions(tmp_path, monkeypatch):
+    """Writes a version; None takes it away."""
+    monkeypatch.setattr("tf_transformer.serving.model.Version", FakeVersion)
+
+    def write(number: int, word: str | None) -> None:
+        folder = tmp_path / str(number)
+        if word is None:
+            shutil.rmtree(folder)
+            return
+        folder.mkdir(exist_ok=True)
+        (folder / "saved_model.pb").write_text(word)
+        files = len(list(tmp_path.iterdir()))
+        os.utime(folder / "saved_model.pb", (number, files + len(word)))  # a time of its own, however fast this is
+
+    return write
+
+
+def test_a_broken_newest_version_leaves_the_one_below(versions, tmp_path, caplog):
+    for number, word in ((1, "one"), (2, "bad"), (3, "bad")):
+        versions(number, word)
+    model = Model(tmp_path, "copy", Limits(), Metrics())
+    assert model.version.word == "one"
+    errors = [record.getMessage() for record in caplog.records]
+    assert errors == ["version 3 is passed over: 3 is bad", "version 2 is passed over: 2 is bad"]
+    asyncio.run(model.refresh())
+    assert len(caplog.records) == 2  # they are not tried again as they are
+    first = model.version
+    versions(2, "two")
+    asyncio.run(model.refresh())
+    assert model.version.word == "two" and first.is_closed
+    versions(3, "three")
+    asyncio.run(model.refresh())
+    assert model.version.word == "three"
+    versions(4, "bad")
+    asyncio.run(model.refresh())
+    assert caplog.records[-1].getMessage() == "version 3 stays: 4 is bad"
+    # Back to the one before.
+    versions(3, None)
+    asyncio.run(model.refresh())
+    assert model.version.word == "two"
+    versions(3, "three")
+    asyncio.run(model.refresh())
+    assert model.version.word == "three" and not model.version.is_closed
+
+
+def test_where_none_can_be_loaded_the_newest_says_why(versions, tmp_path, caplog):
+    for number in (9, 10, 8):
+        versions(number, "bad")
+    with pytest.raises(InputError, match="10 is bad"):
+        Model(tmp_path, "copy", Limits(), Metrics())
+    assert [record.getMessage()[:9] for record in caplog.records] == ["version 9", "version 8"]
