@@ -41,8 +41,8 @@ def export_ctranslate2(run_dir: str | Path, output: str | Path) -> Path:
         decoding = loaded.config.decoding
         positions = decoding.max_source_length + decoding.max_extra_length
         save(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, beside, positions)
-        for name, tokenizer in tokenizer_files(loaded.source_tokenizer, loaded.target_tokenizer).items():
-            (beside / name).write_bytes(tokenizer)
+        for name, content in tokenizer_files(loaded.source_tokenizer, loaded.target_tokenizer).items():
+            (beside / name).write_bytes(content)
     return output
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from tf_transformer import checkpoints, load
 from tf_transformer.cli import main
-from tf_transformer.data import copy_task
 from tf_transformer.errors import InputError
 from tf_transformer.lock import sole_writer
 from tf_transformer.run_directory import RunDirectory, find_run
@@ -74,14 +73,9 @@ def command(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def training(tmp_path_factory):
+def training():
     """The options of a run that takes a moment: 6 updates an epoch."""
-    corpus = tmp_path_factory.mktemp("corpus")
-    pairs = copy_task.pairs("train")
-    for split, chosen in (("train", pairs[:53]), ("val", pairs[53:64])):
-        for language in ("xx", "yy"):
-            lines = [source[: 4 + 2 * (i % 7)] for i, (source, _) in enumerate(chosen)]
-            (corpus / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines))
+    corpus = Path(__file__).parents[1] / "frozen" / "corpus"
     settings = (
         "model.num_layers=1 model.d_model=16 model.num_heads=2 model.dff=16 tokenizer.vocab_size=300 "
         "data.batch_tokens=64 data.max_length=16 training.samples=0 training.checkpoint_every=7"
