@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tf_transformer.cli import main
+from tf_transformer.commands.main import main
 
 # As `tf-transformer train` sets them before it imports TensorFlow, which the tests import first.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

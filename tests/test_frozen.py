@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tf_transformer.cli import main
+from tf_transformer.commands.main import main
 
 FROZEN = Path(__file__).parent / "frozen"
 SAMPLES = ["shared_ema", "separate_learned", "averaged", "export_shared_ema", "export_separate_learned"]

@@ -4,44 +4,43 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tf_transformer.registration import register
-
-__version__ = "0.1.0"
+from tf_transformer.version import __version__
 
 if TYPE_CHECKING:
     from tf_transformer.config import PRESETS as PRESETS
-    from tf_transformer.layers import Decoder as Decoder
-    from tf_transformer.layers import DecoderLayer as DecoderLayer
-    from tf_transformer.layers import Encoder as Encoder
-    from tf_transformer.layers import EncoderLayer as EncoderLayer
-    from tf_transformer.layers import FeedForward as FeedForward
-    from tf_transformer.layers import MultiHeadAttention as MultiHeadAttention
-    from tf_transformer.layers import causal_mask as causal_mask
-    from tf_transformer.layers import padding_mask as padding_mask
-    from tf_transformer.layers import positional_encoding as positional_encoding
-    from tf_transformer.layers import scaled_dot_product_attention as scaled_dot_product_attention
+    from tf_transformer.model import Decoder as Decoder
+    from tf_transformer.model import DecoderLayer as DecoderLayer
+    from tf_transformer.model import Encoder as Encoder
+    from tf_transformer.model import EncoderLayer as EncoderLayer
+    from tf_transformer.model import FeedForward as FeedForward
+    from tf_transformer.model import MultiHeadAttention as MultiHeadAttention
     from tf_transformer.model import Transformer as Transformer
+    from tf_transformer.model import causal_mask as causal_mask
+    from tf_transformer.model import padding_mask as padding_mask
+    from tf_transformer.model import positional_encoding as positional_encoding
+    from tf_transformer.model import scaled_dot_product_attention as scaled_dot_product_attention
+    from tf_transformer.runs.weights import load as load
     from tf_transformer.training import NoamSchedule as NoamSchedule
-    from tf_transformer.translator import Translator as Translator
-    from tf_transformer.weights import load as load
+    from tf_transformer.translation.translator import Translator as Translator
 
 _HOME = {
     "config": ("PRESETS",),
-    "layers": (
+    "model": (
         "Decoder",
         "DecoderLayer",
         "Encoder",
         "EncoderLayer",
         "FeedForward",
         "MultiHeadAttention",
+        "Transformer",
         "causal_mask",
         "padding_mask",
         "positional_encoding",
         "scaled_dot_product_attention",
     ),
-    "model": ("Transformer",),
+    "runs.weights": ("load",),
     "training": ("NoamSchedule",),
-    "translator": ("Translator",),
-    "weights": ("load",),
+    "translation.translator": ("Translator",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from tf_transformer.cli import main
+from tf_transformer.commands.main import main
 
 sys.exit(main())

@@ -11,7 +11,7 @@ class InputError(ValueError):
     """
 
 
-MOST_LISTED = 25
+MAX_LISTED = 25
 """Of more valid names than these, an error lists none: it would no longer be one line to read."""
 
 
@@ -27,5 +27,5 @@ def unknown(what: str, value: str, valid: Iterable[str], where: str = "") -> Inp
     valid = sorted(valid)
     nearest = get_close_matches(value, valid, n=1, cutoff=0.5)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    listed = ", ".join(valid) or "none" if len(valid) <= MOST_LISTED else f"{len(valid)} names"
+    listed = ", ".join(valid) or "none" if len(valid) <= MAX_LISTED else f"{len(valid)} names"
     return InputError(f"unknown {what} {value!r}{where}: {hint}valid are {listed}")

@@ -9,19 +9,19 @@ import sys
 from typing import Any
 
 MODULES = {
-    "tf_transformer.layers": (
+    "tf_transformer.model": (
         "Decoder",
         "DecoderLayer",
         "Encoder",
         "EncoderLayer",
         "FeedForward",
         "MultiHeadAttention",
+        "Transformer",
     ),
-    "tf_transformer.layers.layer_norm": ("LayerNorm",),
-    "tf_transformer.layers.linear": ("Linear",),
-    "tf_transformer.layers.positions": ("PositionalEmbedding", "TokenEmbedding"),
-    "tf_transformer.layers.residual": ("Residual",),
-    "tf_transformer.model": ("Transformer",),
+    "tf_transformer.model.layer_norm": ("LayerNorm",),
+    "tf_transformer.model.linear": ("Linear",),
+    "tf_transformer.model.positions": ("PositionalEmbedding", "TokenEmbedding"),
+    "tf_transformer.model.residual": ("Residual",),
     "tf_transformer.training": (
         *("Adam", "NoamSchedule", "Perplexity", "SmoothedCrossEntropy", "TokenAccuracy", "TokenLoss"),
     ),

@@ -15,10 +15,9 @@ from sentencepiece import sentencepiece_model_pb2
 from tensorflow_text.python.ops import sentencepiece_tokenizer
 
 from tf_transformer.config import TokenizerConfig
+from tf_transformer.config.special_tokens import END, PAD, START, UNKNOWN
 from tf_transformer.errors import InputError
-from tf_transformer.strings import text_of
 
-PAD, UNKNOWN, START, END = range(4)
 SPACE_MARK = "\u2581"
 """What SentencePiece writes for a space; it reads one as a space too."""
 
@@ -162,3 +161,8 @@ def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig) -> bytes:
     if size < config.vocab_size:
         log.warning("the text has %d pieces at most: the vocabulary is that, not %d", size, config.vocab_size)
     return model.getvalue()
+
+
+def text_of(sentences: list[str]) -> tf.Tensor:
+    """Return Python strings as a tensor; what is no character (a lone surrogate) becomes a question mark."""
+    return tf.constant([sentence.encode("utf-8", "replace") for sentence in sentences], tf.string)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tf_transformer.cli import main
-from tf_transformer.data import copy_task
+from tf_transformer.commands.main import main
+from tf_transformer.data.toy import copy_task
 
 SOURCES = [source for source, _ in copy_task.pairs("test")[:7]]
 

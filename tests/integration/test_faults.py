@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tf_transformer import checkpoints, load
-from tf_transformer.cli import main
+from tf_transformer import load
+from tf_transformer.commands.main import main
 from tf_transformer.errors import InputError
-from tf_transformer.lock import sole_writer
-from tf_transformer.run_directory import RunDirectory, find_run
+from tf_transformer.files import contents_of, settle
+from tf_transformer.runs import checkpoints
+from tf_transformer.runs.directory import RunDirectory, find_run
+from tf_transformer.runs.lock import sole_writer
 from tf_transformer.training.callbacks.progress import read_history
-from tf_transformer.whole import contents_of, settle
 
 pytestmark = pytest.mark.long
 
@@ -27,10 +28,11 @@ SEED = random.randrange(2**32)
 
 FORKS = """
 import json, os, signal, sys, time
-from tf_transformer.quiet import import_tensorflow
+from tf_transformer.commands.quiet_tensorflow import import_tensorflow
 import_tensorflow(onednn=True)
-from tf_transformer import averaging, export
-from tf_transformer.cli import main
+from tf_transformer.export import saved_model
+from tf_transformer.runs import averaging
+from tf_transformer.commands.main import main
 from tf_transformer.training import fit
 
 for line in sys.stdin:
@@ -212,7 +214,7 @@ def test_a_disk_that_fills_up(command, training, run, tmp_path):
 def test_a_run_is_copied_and_read_by_others_while_it_is_trained(command, training, tmp_path):
     run = tmp_path / "run"
     arguments = [*training, "--max-steps", "3000", "--set", "training.keep_last=1", "--run-dir", str(run)]
-    code = f"import sys; from tf_transformer.cli import main; sys.exit(main({arguments!r}))"
+    code = f"import sys; from tf_transformer.commands.main import main; sys.exit(main({arguments!r}))"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     copies = []
     try:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tf_transformer import load
-from tf_transformer.cli import main
+from tf_transformer.commands.main import main
 from tf_transformer.config import DataConfig
 from tf_transformer.data import encode, read
 

@@ -44,7 +44,7 @@ def test_the_wheel_installs_and_runs(distribution, tmp_path):
     subprocess.run(pip, check=True, capture_output=True)
     code = (
         "import tf_transformer; print(tf_transformer.__file__)\n"
-        "from tf_transformer.cli import main; main(['--version'])"
+        "from tf_transformer.commands.main import main; main(['--version'])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env={"PYTHONPATH": ""}

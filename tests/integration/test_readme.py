@@ -5,12 +5,11 @@ import re
 import shlex
 import subprocess
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-from tf_transformer.arguments import parser
+from tf_transformer.commands.main import parser
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -41,7 +40,7 @@ def test_every_command_they_show_exists():
     shown = re.findall(r"^ *(?:exec |srun )?tf-transformer +([^\n|<>#]*)", "\n".join(PAGES.values()), flags=re.M)
     assert len(shown) >= 12
     for line in shown:
-        parser(defaultdict(lambda: print)).parse_args(shlex.split(line))
+        parser().parse_args(shlex.split(line))
 
 
 def test_the_files_it_names_exist():

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tf_transformer.config import preset
+from tf_transformer.config.overrides import override, read_toml
 from tf_transformer.data.toy import pairs
-from tf_transformer.settings import override, read_toml
 
 RECIPES = Path(__file__).parents[2] / "scripts" / "recipes"
 

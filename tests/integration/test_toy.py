@@ -8,12 +8,12 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer import Translator
-from tf_transformer.cli import main
+from tf_transformer.commands.main import main
 from tf_transformer.config import DecodingConfig
-from tf_transformer.corpus import translate_lines
-from tf_transformer.ctranslate2_export import export_ctranslate2
 from tf_transformer.data import toy
 from tf_transformer.decoding import length_penalty
+from tf_transformer.export.ctranslate2 import export
+from tf_transformer.translation.in_batches import translate_lines
 
 CONFIG = Path(__file__).parents[2] / "scripts" / "toy.toml"
 
@@ -69,9 +69,7 @@ def test_it_finds_what_ctranslate2_finds(run, tmp_path, beam_size, alpha):
     """
     sources = [source for source, _ in toy.pairs("test")]
     translator = Translator.load(run, DecodingConfig(beam_size=beam_size, length_penalty=alpha))
-    other = ctranslate2.Translator(
-        str(export_ctranslate2(run, tmp_path / "1")), compute_type="float32", intra_threads=2
-    )
+    other = ctranslate2.Translator(str(export(run, tmp_path / "1")), compute_type="float32", intra_threads=2)
     source, target = translator.source_tokenizer, translator.target_tokenizer
     given = [[source.pieces[i] for i in row] for row in source.tokenize(sources).to_list()]
     options = {"beam_size": beam_size, "length_penalty": alpha, "max_decoding_length": 90, "min_decoding_length": 0}

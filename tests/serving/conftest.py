@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from tf_transformer.export import ExportedTranslator
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.rest import make_app
+from tf_transformer.translation.exported import ExportedTranslator
 
 SENTENCES = [" ".join("abcdefgh"[: 1 + (3 * i) % 8]) for i in range(40)]
 TEXT = "a b c"

@@ -186,7 +186,7 @@ def test_widths_are_filled_up_and_have_a_bound(batcher, gate, monkeypatch):
     wide = job(100, 20, 1, signature="wide")
     batcher.submit(wide)
     assert wide.result()["echo"].tolist() == [["1", "0", "0"], ["2", "0", b""], ["1", ".", b""]]
-    monkeypatch.setattr("tf_transformer.serving.batching.MOST_VALUES", 8)
+    monkeypatch.setattr("tf_transformer.serving.batching.MAX_VALUES", 8)
     many = job(100, 99, 1, signature="wide")
     batcher.submit(many)
     with pytest.raises(Refused, match="would have 9 values, and may have 8: send less"):

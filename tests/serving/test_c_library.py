@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
-from tf_transformer.export import ExportedTranslator
+from tf_transformer.translation.exported import ExportedTranslator
 
 SENTENCES = ["a b c", "g f e d", "", "h", "\u03a9 \u2615"]
 

@@ -19,12 +19,12 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from tf_transformer.export import ExportedTranslator
 from tf_transformer.serving.grpc_service import make_server
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.middleware import ACCESS
 from tf_transformer.serving.model import Model
+from tf_transformer.translation.exported import ExportedTranslator
 
 SENTENCES = ["a b c", "g f e d", "", "h"]
 

@@ -8,13 +8,13 @@ import urllib.request
 import pytest
 
 from tests.serving.conftest import SECONDS, SENTENCES, in_parallel, metric, translate, wait_for
-from tf_transformer.cli import main
+from tf_transformer.commands.main import main
 from tf_transformer.errors import InputError
-from tf_transformer.export import ExportedTranslator
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.ports import Ports
+from tf_transformer.translation.exported import ExportedTranslator
 
 
 def test_clients_are_answered_together_and_each_gets_its_own(served, copy_export):
@@ -31,7 +31,7 @@ def no_tensorflow(monkeypatch):
     def imported(**_):
         pytest.fail("it imports TensorFlow first")
 
-    monkeypatch.setattr("tf_transformer.commands.serving.import_tensorflow", imported)
+    monkeypatch.setattr("tf_transformer.commands.serve.import_tensorflow", imported)
 
 
 def test_a_port_that_is_taken_is_named_before_anything_is_loaded(served, tmp_path, capsys, no_tensorflow):

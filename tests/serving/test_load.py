@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.serving.conftest import in_parallel
-from tf_transformer.export import ExportedTranslator
+from tf_transformer.translation.exported import ExportedTranslator
 
 REQUESTS = 20_000
 CLIENTS = 32

@@ -195,7 +195,7 @@ def test_it_says_what_it_serves(client):
 
 
 def test_an_answer_without_bound_is_refused(client, monkeypatch):
-    monkeypatch.setattr("tf_transformer.serving.batching.MOST_VALUES", 100)
+    monkeypatch.setattr("tf_transformer.serving.batching.MAX_VALUES", 100)
     status, answer = predict(client, {"inputs": ["a b c d e f g"] * 3, "signature_name": "translate_with_attention"})
     assert status == 400
     assert "values, and may have 100: send less" in answer["error"]

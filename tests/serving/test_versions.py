@@ -13,10 +13,11 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 from tests.serving.conftest import SENTENCES, metric, translate, wait_for
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
-from tf_transformer.export import ExportedTranslator, export
+from tf_transformer.export.saved_model import export
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import Model
+from tf_transformer.translation.exported import ExportedTranslator
 
 
 @pytest.mark.long

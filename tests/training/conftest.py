@@ -8,9 +8,8 @@ import textwrap
 
 import pytest
 
-from tf_transformer.config import PRESETS, Config
-from tf_transformer.data import copy_task
-from tf_transformer.settings import override
+from tf_transformer.config import PRESETS, Config, override
+from tf_transformer.data.toy import copy_task
 
 
 @pytest.fixture(scope="session")

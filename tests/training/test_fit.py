@@ -13,12 +13,13 @@ import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from tf_transformer import checkpoints, load
+from tf_transformer import load
+from tf_transformer.config.overrides import override, settings_help
 from tf_transformer.data import Batches, encode, read
 from tf_transformer.errors import InputError
-from tf_transformer.lock import LOCK, sole_writer
-from tf_transformer.run_directory import MAY_CHANGE, RunDirectory
-from tf_transformer.settings import override, settings_help
+from tf_transformer.runs import checkpoints
+from tf_transformer.runs.directory import MAY_CHANGE, RunDirectory
+from tf_transformer.runs.lock import LOCK, sole_writer
 from tf_transformer.tokenizers import train_tokenizer
 from tf_transformer.training.callbacks import StopOnNaN
 from tf_transformer.training.fit import make_trainer, train
@@ -172,7 +173,7 @@ def test_what_is_refused_is_refused_by_training_too(corpus, tmp_path, small):
 
 def test_config_is_written_in_one_order_by_every_process(corpus, tmp_path, small):
     run = train(small(corpus, max_steps=1), tmp_path / "run")
-    code = "import sys; from tf_transformer.run_directory import RunDirectory as R; r = R(sys.argv[1]); "
+    code = "import sys; from tf_transformer.runs.directory import RunDirectory as R; r = R(sys.argv[1]); "
     command = [sys.executable, "-c", code + "r.replace_config(r.config)", str(run.path)]
     texts = {(run.path / "config.json").read_text()}
     for seed in range(1, 6):

@@ -14,16 +14,16 @@ import time
 import numpy as np
 import pytest
 
-from tf_transformer import checkpoints
 from tf_transformer.config import TokenizerConfig
-from tf_transformer.run_directory import RunDirectory
+from tf_transformer.runs import checkpoints
+from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
 
 CODE = """
 import sys
 import keras
 import numpy as np
-from tf_transformer.cli import main
+from tf_transformer.commands.main import main
 from tf_transformer.training import optimizer
 
 def update_step(self, gradient, variable, learning_rate):

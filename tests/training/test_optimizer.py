@@ -3,8 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_transformer.config import PRESETS
-from tf_transformer.settings import override
+from tf_transformer.config import PRESETS, override
 from tf_transformer.training import Adam
 from tf_transformer.training.optimizer import make_optimizer
 

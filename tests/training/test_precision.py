@@ -9,12 +9,12 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer import Transformer, checkpoints, load
-from tf_transformer.cli import main
-from tf_transformer.data import copy_task
-from tf_transformer.run_directory import RunDirectory
+from tf_transformer.commands.main import main
+from tf_transformer.data.toy import copy_task
+from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.runs.weights import build_model, restore_best, weights
 from tf_transformer.training.fit import train
 from tf_transformer.training.loss import token_losses
-from tf_transformer.weights import build_model, restore_best, weights
 
 HALF = ["bfloat16", "float16"]
 SIZES = {"num_layers": 1, "d_model": 14, "num_heads": 2, "dff": 11, "input_vocab_size": 13, "target_vocab_size": 13}

@@ -12,9 +12,10 @@ import time
 import numpy as np
 import pytest
 
-from tf_transformer import checkpoints, load
+from tf_transformer import load
 from tf_transformer.errors import InputError
-from tf_transformer.run_directory import RunDirectory
+from tf_transformer.runs import checkpoints
+from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.training.fit import train
 
 SEED = random.randrange(2**32)
@@ -42,7 +43,7 @@ def start(corpus, small, tmp_path):
         toml.write_text("\n".join(lines))
         command = ["train", "--config", str(toml), "--run-dir", str(tmp_path / run), *options]
         return subprocess.Popen(
-            [sys.executable, "-c", f"import sys; from tf_transformer.cli import main; sys.exit(main({command!r}))"],
+            [sys.executable, "-m", "tf_transformer", *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -126,7 +127,7 @@ def test_a_run_in_three_sittings_equals_one_in_one(corpus, tmp_path, small, epoc
     }
     in_fresh_process(f"""
         from tf_transformer.config import Config
-        from tf_transformer.settings import override
+        from tf_transformer.config import override
         from tf_transformer.training.fit import train
         for stops, configs in {configs!r}.items():
             for config in configs:

@@ -6,16 +6,16 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tf_transformer import checkpoints, load
-from tf_transformer.cli import main
-from tf_transformer.config import DataConfig
+from tf_transformer import load
+from tf_transformer.commands.main import main
+from tf_transformer.config import DataConfig, override
 from tf_transformer.data import Batches, encode
+from tf_transformer.data.texts import read_texts
 from tf_transformer.errors import InputError
-from tf_transformer.run_directory import RunDirectory
-from tf_transformer.settings import override
+from tf_transformer.runs import checkpoints
+from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
 from tf_transformer.training.fit import train
-from tf_transformer.training.texts import read_texts
 from tf_transformer.training.trainer import Trainer
 
 

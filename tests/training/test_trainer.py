@@ -34,7 +34,7 @@ def train_on_replicas(folder, corpus, small, in_fresh_process):
             import keras, numpy as np
             from tf_transformer.config import Config
             from tf_transformer.data import NO_PAIR, Batches, encode, read
-            from tf_transformer.settings import override
+            from tf_transformer.config import override
             from tf_transformer.tokenizers import Tokenizer, train_tokenizer
             from tf_transformer.training import Adam, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
             from tf_transformer.training.callbacks import EpochOrder

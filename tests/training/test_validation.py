@@ -5,16 +5,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tf_transformer import checkpoints, load
-from tf_transformer.config import DecodingConfig, TrainingConfig
+from tf_transformer import load
+from tf_transformer.config import DecodingConfig, TrainingConfig, override
 from tf_transformer.data import read
 from tf_transformer.errors import InputError
 from tf_transformer.evaluation import score
-from tf_transformer.settings import override
+from tf_transformer.runs import checkpoints
+from tf_transformer.runs.weights import weights
 from tf_transformer.training.callbacks import EarlyStopping
 from tf_transformer.training.fit import train
-from tf_transformer.translator import Translator
-from tf_transformer.weights import weights
+from tf_transformer.translation.translator import Translator
 
 
 def test_bleu_and_samples_are_those_of_the_saved_model(corpus, small, copy_run, tmp_path, capsys, epoch_rows):

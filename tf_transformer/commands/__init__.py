@@ -1,1 +1,1 @@
-"""What the commands do, one function each; they import TensorFlow when they are called."""
+"""The command `tf-transformer`: a module a command; each imports TensorFlow when it needs it."""

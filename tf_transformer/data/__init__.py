@@ -1,16 +1,10 @@
-"""From text to batches: sources, encoding, batches."""
+"""From text to batches: corpora, encoding, batches."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tf_transformer.data.sources import (
-    Pairs,
-    absolute,
-    check_training_splits,
-    read,
-    validation_data,
-    validation_split,
-)
+from tf_transformer.data.corpora import read
+from tf_transformer.data.pairs import Pairs
 
 if TYPE_CHECKING:
     from tf_transformer.data.batches import NO_PAIR as NO_PAIR
@@ -32,13 +26,9 @@ __all__ = [
     "Batches",
     "Pairs",
     "TokenPairs",
-    "absolute",
-    "check_training_splits",
     "cut_by_chance",
     "encode",
     "read",
-    "validation_data",
-    "validation_split",
 ]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.data.sources import Pairs
+from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import END, Tokenizer
 

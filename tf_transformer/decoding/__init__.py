@@ -2,8 +2,8 @@
 
 from tf_transformer.decoding.beam import beam_search, coverage_reward, length_penalty
 from tf_transformer.decoding.greedy import greedy
+from tf_transformer.decoding.hypotheses import Hypotheses, Rules, Sentences, Step
 from tf_transformer.decoding.sampling import sample
-from tf_transformer.decoding.search import Hypotheses, Rules, Sentences, Step
 
 __all__ = [
     "Hypotheses",

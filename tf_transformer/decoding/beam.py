@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.decoding.search import (
+from tf_transformer.decoding.hypotheses import (
     Hypotheses,
     Rules,
     Sentences,

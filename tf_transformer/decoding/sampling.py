@@ -5,7 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from tf_transformer.decoding.greedy import one_path
-from tf_transformer.decoding.search import Hypotheses, Rules, Sentences, Step
+from tf_transformer.decoding.hypotheses import Hypotheses, Rules, Sentences, Step
 
 
 def sample(

@@ -11,11 +11,11 @@ import numpy as np
 
 from tf_transformer.serving.limits import Refused
 
-LEAST_TOKENS = 16
+MIN_TOKENS = 16
 """Tokens that a sentence counts for at least: what is written is longer than a source of a word."""
 LIKE = 4
 """How many times as long as the sentences whose turn it is those may be that go along: the others wait for them."""
-MOST_VALUES = 1 << 20
+MAX_VALUES = 1 << 20
 """Numbers and strings of an answer whose width depends on its sentences: [B, T, S] of many long ones has no bound."""
 
 Sentence = tuple[bytes, ...]
@@ -39,7 +39,7 @@ class Job:
         self.sentences = sentences
         self.over = over
         self.arrived = time.monotonic()
-        self._lengths = [max(count, LEAST_TOKENS) for count in tokens]
+        self._lengths = [max(count, MIN_TOKENS) for count in tokens]
         # The longest are last, and begin: that an answer is too large is soon seen.
         self._left = sorted(range(len(sentences)), key=self._lengths.__getitem__)
         self.tokens_left = sum(self._lengths)
@@ -55,7 +55,7 @@ class Job:
     def longest(self, most: float = math.inf) -> int:
         """Return the tokens of the longest sentence that has not begun and has at most so many."""
         end = self._end(most)
-        return self._lengths[self._left[end - 1]] if end else LEAST_TOKENS
+        return self._lengths[self._left[end - 1]] if end else MIN_TOKENS
 
     def take(self, rows: int, most: float = math.inf) -> list[int]:
         """Begin so many sentences at most, the longest of those with at most so many tokens; gives their places."""
@@ -75,14 +75,14 @@ class Job:
             is_bounded: whether the width of its rows is that of all sentences.
 
         Raises:
-            Refused: the answer would have more than `MOST_VALUES`.
+            Refused: the answer would have more than `MAX_VALUES`.
         """
         self._parts.append((places, found))
         self._found += len(places)
         if not is_bounded:
             values = sum(len(self.sentences) * math.prod(self._widths(name)) for name in found)
-            if values > MOST_VALUES:
-                raise Refused(400, f"the answer would have {values} values, and may have {MOST_VALUES}: send less")
+            if values > MAX_VALUES:
+                raise Refused(400, f"the answer would have {values} values, and may have {MAX_VALUES}: send less")
         if self._found == len(self.sentences):
             self.over.set()
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tf_transformer import __version__
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.signatures import DEFAULT
+from tf_transformer.version import __version__
 
 
 def description(model: Model) -> dict[str, Any]:

@@ -11,15 +11,12 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
-from tf_transformer.descriptions import OF_EXPORT, describe
 from tf_transformer.errors import InputError
+from tf_transformer.runs.descriptions import OF_EXPORT, WARM_UP, describe
 from tf_transformer.serving.batching import Arrays, Batcher, Job, Sentence
 from tf_transformer.serving.limits import Limits, Refused
 from tf_transformer.serving.signatures import DEFAULT, Signatures
 from tf_transformer.serving.tensors import Columns, columns_of
-
-WARM_UP = Path("assets.extra", "tf_serving_warmup_requests")
-"""Where TensorFlow Serving looks for requests to run before it serves a version."""
 
 log = logging.getLogger(__name__)
 

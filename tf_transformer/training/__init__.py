@@ -1,6 +1,6 @@
 """Training by `model.fit`: schedule, loss and metrics, callbacks, and the whole road from a config to a run."""
 
-from tf_transformer.averaging import average_checkpoints
+from tf_transformer.runs.averaging import average_checkpoints
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import Adam
 from tf_transformer.training.resume import variables_of

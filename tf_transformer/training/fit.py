@@ -11,15 +11,17 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tf_transformer import checkpoints
-from tf_transformer.config import Config, DecodingConfig
+from tf_transformer.config import Config, DecodingConfig, override
 from tf_transformer.data import Batches, Pairs, cut_by_chance
-from tf_transformer.descriptions import OF_RUN
+from tf_transformer.data.texts import Texts, encode_texts, make_tokenizers, read_texts, with_absolute_paths
 from tf_transformer.errors import InputError
 from tf_transformer.evaluation import bleu_metric
-from tf_transformer.lock import sole_writer
-from tf_transformer.run_directory import RunDirectory, find_run, write_run
-from tf_transformer.settings import override
+from tf_transformer.files import contents_replaced, settle
+from tf_transformer.runs import checkpoints
+from tf_transformer.runs.descriptions import OF_RUN
+from tf_transformer.runs.directory import RunDirectory, find_run, write_run
+from tf_transformer.runs.lock import sole_writer
+from tf_transformer.runs.weights import build_model, restore_best, tokenizer_files, tokenizers_of
 from tf_transformer.tokenizers import Tokenizer
 from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
@@ -33,11 +35,8 @@ from tf_transformer.training.strategy import (
     naming_lost_machines,
     workers,
 )
-from tf_transformer.training.texts import Texts, encode_texts, make_tokenizers, read_texts, with_absolute_paths
 from tf_transformer.training.trainer import Trainer, vary_dropout
-from tf_transformer.translator import Translator
-from tf_transformer.weights import build_model, restore_best, tokenizer_files, tokenizers_of
-from tf_transformer.whole import contents_replaced, settle
+from tf_transformer.translation.translator import Translator
 
 log = logging.getLogger(__name__)
 

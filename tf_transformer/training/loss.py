@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tf_transformer.layers.masks import PAD
+from tf_transformer.model.masks import PAD
 
 
 def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from tf_transformer import checkpoints
 from tf_transformer.config import Config
 from tf_transformer.errors import InputError
-from tf_transformer.run_directory import RunDirectory
+from tf_transformer.runs import checkpoints
+from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.runs.weights import weights
 from tf_transformer.tokenizers import Tokenizer
 from tf_transformer.training.strategy import Machines, is_chief
 from tf_transformer.training.trainer import dropout_seeds
-from tf_transformer.weights import weights
 
 log = logging.getLogger(__name__)
 

@@ -6,9 +6,8 @@ import keras
 import tensorflow as tf
 from protocol import serve, spec
 
-from tf_transformer.config import PRESETS
+from tf_transformer.config import PRESETS, override
 from tf_transformer.data import Batches, encode, read
-from tf_transformer.settings import override
 from tf_transformer.tokenizers import END, PAD, START, Tokenizer, train_tokenizer
 from tf_transformer.training.fit import make_trainer
 from tf_transformer.training.strategy import distribute, make_strategy

@@ -7,10 +7,11 @@ import numpy as np
 from protocol import spec
 from random_model import random_model
 
-from tf_transformer import Transformer, Translator, ctranslate2_export, export
+from tf_transformer import Transformer, Translator
 from tf_transformer.config import DecodingConfig, TokenizerConfig
+from tf_transformer.export import ctranslate2, saved_model
+from tf_transformer.runs.weights import load
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
-from tf_transformer.weights import load
 
 given = spec()
 folder = Path(given["folder"])
@@ -45,9 +46,10 @@ for name, search in given["searches"].items():
         models[dtype] = Transformer(**model.config, dtype=dtype)
         models[dtype].build(((None, None), (None, None)))
         models[dtype].set_weights([weight.astype(dtype) for weight in model.get_weights()])
-    export.save(Translator(models[dtype], tokenizer, tokenizer, DecodingConfig(**search)), folder / name)
-(folder / "ctranslate2").mkdir()
-ctranslate2_export.save(model, tokenizer, tokenizer, folder / "ctranslate2")
+    saved_model.save(Translator(models[dtype], tokenizer, tokenizer, DecodingConfig(**search)), folder / name)
+if given["ctranslate2"]:
+    (folder / "ctranslate2").mkdir()
+    ctranslate2.save(model, tokenizer, tokenizer, folder / "ctranslate2")
 pieces = [[tokenizer.pieces[i] for i in row] for row in tokenizer.tokenize(texts).to_list()]
 (folder / "texts.json").write_text(json.dumps({"texts": texts, "pieces": pieces}))
 layers = sum(weight.size for layer in model.decoder.stack for weight in layer.get_weights())

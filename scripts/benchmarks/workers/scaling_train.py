@@ -7,8 +7,7 @@ import tensorflow as tf
 from protocol import serve
 from repeated import random_ids
 
-from tf_transformer.config import PRESETS
-from tf_transformer.settings import override
+from tf_transformer.config import PRESETS, override
 from tf_transformer.training.fit import make_trainer
 
 

@@ -5,8 +5,7 @@ import tensorflow as tf
 from protocol import spec
 from repeated import random_ids, repeated, serve_fit
 
-from tf_transformer.config import PRESETS
-from tf_transformer.settings import override
+from tf_transformer.config import PRESETS, override
 from tf_transformer.training.fit import make_trainer
 from tf_transformer.training.strategy import distribute, make_strategy
 

@@ -10,8 +10,8 @@ from typing import Any, TextIO
 import keras
 
 from tf_transformer.data import Batches
+from tf_transformer.files import written_whole
 from tf_transformer.training.callbacks.order import updates
-from tf_transformer.whole import written_whole
 
 
 class Throughput(keras.callbacks.Callback):

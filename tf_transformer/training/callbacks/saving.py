@@ -12,8 +12,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from tf_transformer import checkpoints
 from tf_transformer.data import Batches
+from tf_transformer.runs import checkpoints
 from tf_transformer.training.callbacks.order import diverged, updates
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -1,0 +1,532 @@
+"""Tests of the command line: what it prints, how it exits, and what it leaves on the disk."""
+
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tf_transformer import __version__
+from tf_transformer.commands import evaluate
+from tf_transformer.commands import export as export_command
+from tf_transformer.commands import translate as translate_command
+from tf_transformer.commands.chosen_model import ChosenModel
+from tf_transformer.commands.main import main
+from tf_transformer.config import PRESETS, Config, DecodingConfig, override
+from tf_transformer.data.toy import copy_task
+from tf_transformer.data.toy.copy_task import SIZES
+
+COMMANDS = ("train", "translate", "evaluate", "export", "info", "average", "score", "serve")
+
+
+def tree(path: Path) -> dict[str, bytes | None]:
+    return {str(p.relative_to(path)): p.read_bytes() if p.is_file() else None for p in path.rglob("*")}
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with good and bad corpora in it."""
+    monkeypatch.chdir(tmp_path)
+    texts = {
+        "good/train.en": b"a b\nc d\n",
+        "good/train.de": b"x y\nz w\n",
+        "good/val.en": b"a b\n",
+        "good/val.de": b"x y\n",
+        "uneven/train.en": b"a\nb\nc\n",
+        "uneven/train.de": b"a\nb\n",
+        "latin/train.en": b"a\n\xe4\n",
+        "latin/train.de": b"a\nb\n",
+        "empty/train.en": b"",
+        "empty/train.de": b"",
+        "blank/train.en": b"\n  \nb\n",
+        "blank/train.de": b"a\nb\n\t\n",
+        "single.tsv": b"a\tb\n",
+        "columns.tsv": b"a\tb\na\tb\tc\n",
+        "cut.tsv.gz": gzip.compress(b"a\tb\n" * 99)[:-5],
+        "list.txt": b"a\tb\n",
+        "syntax.toml": b"[model\n",
+        "key.toml": b"[model]\ndmodel = 3\n",
+        "type.toml": b"[training]\nseed = '3'\n",
+        "section.toml": b"model = 3\n",
+        "preset.toml": b"preset = 3\n",
+        "latin.toml": b"preset = '\xe4'\n",
+        "other/config.json": b"{}",
+        "newer/config.json": b'{"format_version": 999}',
+        "foreign/saved_model.pb": b"",
+        "foreign/variables/x": b"",
+    }
+    for name, raw in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(raw)
+    for name in ("blank", "empty", "uneven", "latin"):
+        for language in ("en", "de"):
+            (tmp_path / name / f"val.{language}").write_bytes(b"a\n")
+    return tmp_path
+
+
+@pytest.fixture
+def fails(work: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """A function that runs a command, sees to it that it fails as it should, and returns what was said."""
+
+    def run(*arguments: str) -> str:
+        before = tree(work)
+        try:
+            code = main(list(arguments))
+        except SystemExit as exit:  # argparse
+            code = exit.code
+        out, err = capfd.readouterr()
+        assert (code, out) == (2, "")
+        assert err.startswith("tf-transformer") and ": error: " in err
+        assert err.count("\n") == 1 and err.endswith("\n")
+        assert tree(work) == before
+        return err
+
+    return run
+
+
+EN_DE = ("--source", "en", "--target", "de")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ([], ["--data"]),
+        (["--data", "copi"], ["unknown dataset 'copi'", "did you mean 'copy'"]),
+        (["--data", "no/such", *EN_DE], ["no/such", "no such folder"]),
+        (["--data", "no.tsv"], ["no.tsv", "no such"]),
+        (["--data", "list.txt"], ["list.txt", ".tsv"]),
+        (["--data", "two\nlines/x"], ["two lines/x"]),
+        (["--data", "tfds:no_such_dataset_here", *EN_DE], ["unknown TFDS dataset 'no_such_dataset_here'"]),
+        (["--data", "good"], ["--source", "--target"]),
+        (["--data", "good", "--source", "en", "--target", "en"], ["must differ", "en"]),
+        (["--data", "good", "--source", "en", "--target", "fr"], ["unknown language 'fr'", "de, en"]),
+        (["--data", "good", *EN_DE, "--set", "data.train_split=trian"], ["'trian'", "did you mean 'train'"]),
+        (["--data", "good", *EN_DE, "--set", "data.validation_split=vla"], ["'vla'", "did you mean 'val'"]),
+        (["--data", "uneven", *EN_DE], ["train.en", "train.de", "3 and 2"]),
+        (["--data", "latin", *EN_DE], ["latin/train.en, line 2: not UTF-8"]),
+        (["--data", "empty", *EN_DE], ["empty", "no pair", "'train'"]),
+        (["--data", "blank", *EN_DE], ["blank", "no pair", "train"]),
+        (["--data", "single.tsv"], ["single.tsv", "no pair", "'val'", "held_out"]),
+        (["--data", "columns.tsv"], ["columns.tsv, line 2", "Received: 3"]),
+        (["--data", "cut.tsv.gz"], ["cut.tsv.gz is not a whole gzip file"]),
+        (["--data", "toy", "--source", "de", "--target", "en"], ["en to de"]),
+        (["--data", "copy", "--preset", "smal"], ["unknown preset 'smal'", "did you mean 'small'"]),
+        (["--data", "copy", "--max-steps", "0"], ["max_steps", "at least 1", "0"]),
+        (["--data", "copy", "--max-steps", "1e3"], ["--max-steps", "'1e3'"]),
+        (["--data", "copy", "--seed", "-1"], ["seed", "-1"]),
+        (["--data", "copy", "--set", "model.d_model"], ["SECTION.KEY=VALUE", "'model.d_model'"]),
+        (["--data", "copy", "--set", "model.dmodel=3"], ["'model.dmodel'", "did you mean 'model.d_model'"]),
+        (["--data", "copy", "--set", "modle.d_model=3"], ["'modle'", "did you mean 'model'"]),
+        (["--data", "copy", "--set", "model.d_model=30"], ["d_model=30", "num_heads=4"]),
+        (["--data", "copy", "--set", "model.d_model=x"], ["model.d_model must be an integer", "'x'"]),
+        (["--data", "copy", "--set", "model.d_model=-4"], ["model.d_model", "-4"]),
+        (["--data", "copy", "--set", "model.dropout_rate=nan"], ["model.dropout_rate", "nan"]),
+        (["--data", "copy", "--set", "model.norm=pots"], ["model.norm", "did you mean 'post'"]),
+        (["--data", "copy", "--set", "model.target_vocab_size=99"], ["tokenizer.vocab_size", "99"]),
+        (["--data", "copy", "--set", "tokenizer.vocab_size=3"], ["tokenizer.vocab_size", "3"]),
+        (["--data", "copy", "--set", "tokenizer.vocab_size=200"], ["tokenizer.vocab_size", "200", "special tokens"]),
+        (["--data", "copy", "--set", "tokenizer.shared=false"], ["share_embeddings", "shared=false"]),
+        (["--data", "good", *EN_DE, "--set", "data.max_length=2"], ["max_length=2", "no pair is left"]),
+        (["--data", "copy", "--config", "no.toml"], ["cannot read no.toml"]),
+        (["--data", "copy", "--config", "good"], ["cannot read good"]),
+        (["--data", "copy", "--config", "syntax.toml"], ["syntax.toml is not a TOML file", "line 1"]),
+        (["--data", "copy", "--config", "latin.toml"], ["latin.toml is not a TOML file"]),
+        (["--data", "copy", "--config", "key.toml"], ["'model.dmodel'", "did you mean 'model.d_model'"]),
+        (["--data", "copy", "--config", "type.toml"], ["training.seed must be an integer", "'3'"]),
+        (["--data", "copy", "--config", "section.toml"], ["model must be a table", "3"]),
+        (["--data", "copy", "--config", "preset.toml"], ["unknown preset '3'"]),
+        (["--data", "copy", "--tokenizer", "no.model"], ["no.model"]),
+        (["--data", "copy", "--tokenizer", "good"], ["good: Is a directory"]),
+        (["--data", "copy", "--tokenizer", "list.txt"], ["list.txt is not a SentencePiece model"]),
+        (["--data", "copy", "--bogus"], ["--bogus"]),
+        (["--data", "copy", "--over"], ["--over"]),
+    ],
+)
+def test_train_refuses(fails: Callable[..., str], arguments: list[str], parts: list[str]) -> None:
+    said = fails("train", "--run-dir", "run", *arguments)
+    for part in parts:
+        assert part in said
+
+
+@pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
+@pytest.mark.parametrize(
+    ("run_dir", "part"),
+    [
+        ("good", "good is not a run directory"),
+        ("other", "other is not a run directory"),
+        ("newer", "newer has format version 999"),
+        ("list.txt", "list.txt is not a folder"),
+        ("list.txt/run", "list.txt is not a folder"),
+    ],
+)
+def test_train_touches_no_folder_that_is_not_its_own(
+    fails: Callable[..., str], run_dir: str, part: str, overwrite: list[str]
+) -> None:
+    assert part in fails("train", "--data", "good", *EN_DE, "--run-dir", run_dir, *overwrite)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["translate", "--model", "nowhere"], ["nowhere", "no such folder"]),
+        (["translate", "--model", "list.txt"], ["list.txt", "no such folder"]),
+        (["translate", "--model", "good"], ["good is not a run directory"]),
+        (["translate", "--model", "foreign"], ["foreign is not a SavedModel of ours"]),
+        (["translate", "--model", "good", "--batch-tokens", "0"], ["--batch-tokens", "at least 1", "'0'"]),
+        (["translate", "--model", "good", "--batch-tokens", "two"], ["--batch-tokens", "'two'"]),
+        (["translate"], ["--model"]),
+        (["evaluate", "--model", "nowhere"], ["nowhere", "no such folder"]),
+        (["evaluate", "--model", "other"], ["other is not a run directory"]),
+        (["evaluate", "--model", "foreign"], ["foreign is not a SavedModel of ours"]),
+        (["evaluate", "--model", "good", "--output", "other"], ["--output other is a folder"]),
+        (["evaluate", "--model", "good", "--output", "list.txt/x"], ["list.txt is not a folder"]),
+        (["export", "--run-dir", "good", "--output", "other"], ["other exists"]),
+        (["export", "--run-dir", "good", "--output", "list.txt"], ["list.txt exists"]),
+        (["export", "--run-dir", "good", "--output", "list.txt/1"], ["list.txt is not a folder"]),
+        (["export", "--run-dir", "good", "--output", "new"], ["good is not a run directory"]),
+        (["export", "--run-dir", "nowhere", "--output", "new"], ["nowhere is not a run directory"]),
+        (["export", "--run-dir", "good"], ["--output"]),
+        (["info", "nowhere"], ["nowhere is not a run directory"]),
+        (["info", "newer"], ["newer has format version 999"]),
+        (["info", "foreign"], ["foreign is not a SavedModel of ours"]),
+        ([], ["COMMAND"]),
+        (["trian"], ["'trian'", "train"]),
+    ],
+)
+def test_other_commands_refuse(fails: Callable[..., str], arguments: list[str], parts: list[str]) -> None:
+    said = fails(*arguments)
+    for part in parts:
+        assert part in said
+
+
+def test_what_the_system_refuses_is_one_line(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device", "run/x")
+
+    monkeypatch.setattr("tf_transformer.training.fit.train", full)
+    assert "run/x: No space left on device" in fails("train", "--data", "copy", "--run-dir", "run")
+
+
+def test_a_place_without_permission(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # who runs this test may be allowed everything
+    assert "no permission to write in" in fails("train", "--data", "copy", "--run-dir", "run")
+
+
+@pytest.fixture
+def trained(work: Path, monkeypatch: pytest.MonkeyPatch) -> list[Config]:
+    """The configs that `train` was called with; it does nothing else."""
+    configs: list[Config] = []
+
+    def train(config: Config, run_dir: str, *, overwrite: bool, strategy: Any) -> SimpleNamespace:
+        configs.append(config)
+        return SimpleNamespace(path=f"{run_dir} {overwrite}")
+
+    monkeypatch.setattr("tf_transformer.training.fit.train", train)
+    return configs
+
+
+def test_preset_below_file_below_set_below_option(
+    work: Path, trained: list[Config], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (work / "run.toml").write_text(
+        'preset = "small"\n[model]\ndropout_rate = 0.31\nnum_heads = 2\n[training]\nseed = 3\nmax_steps = 3\n'
+    )
+    command = ["train", "--run-dir", "run", "--data", "copy", "--config", "run.toml"]
+    settings = ["--set", "model.num_heads=4", "--set", "training.seed=4", "--set", "training.seed=5"]
+    assert main([*command, *settings, "--seed", "6", "--overwrite"]) == 0
+    assert capsys.readouterr().out == "trained: run True\n"
+    layers = {
+        "model": {"dropout_rate": 0.31, "num_heads": 4},
+        "training": {"seed": 6, "max_steps": 3},
+        "data": {"corpus": "copy"},
+    }
+    assert trained == [override(PRESETS["small"], layers)]
+    assert main([*command, "--preset", "base"]) == 0
+    assert (trained[1].model.d_model, trained[1].model.num_heads, trained[1].training.seed) == (512, 2, 3)
+
+
+def test_named_options(trained: list[Config]) -> None:
+    Path("my.model").touch()
+    options = ["--data", "good", *EN_DE, "--max-steps", "7", "--seed", "8", "--tokenizer", "my.model"]
+    assert main(["train", "--run-dir", "run", *options]) == 0
+    named = {
+        "data": {"corpus": "good", "source": "en", "target": "de"},
+        "training": {"max_steps": 7, "seed": 8},
+        "tokenizer": {"file": "my.model"},
+    }
+    assert trained == [override(PRESETS["tiny"], named)]
+
+
+def test_settings_that_belong_together_may_come_one_by_one(trained: list[Config]) -> None:
+    settings = ["--set", "model.d_model=90", "--set", "model.num_heads=6"]
+    assert main(["train", "--run-dir", "run", "--data", "copy", *settings]) == 0
+    assert (trained[0].model.d_model, trained[0].model.num_heads) == (90, 6)
+
+
+@pytest.fixture
+def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A model of the toy corpus that makes text upper case; the list gets the sizes of its batches."""
+    sizes: list[int] = []
+
+    def shout(sentences: list[str], numbers: object = None) -> list[str]:
+        sizes.append(len(sentences))
+        return [sentence.upper() for sentence in sentences]
+
+    config = override(Config(), {"data": {"corpus": "copy"}})
+    model = SimpleNamespace(
+        translate_strings=shout,
+        n_best_strings=lambda sentences, n, numbers: [[(text, 0.0)] for text in shout(sentences)],
+        count_tokens=lambda sentences: [1] * len(sentences),
+    )
+    monkeypatch.setattr(ChosenModel, "open", lambda choice: model)
+    choice = ChosenModel(SimpleNamespace(config=config), DecodingConfig())
+    for command in (evaluate, translate_command):
+        monkeypatch.setattr(command, "chosen_model", lambda options: choice)
+    return sizes
+
+
+def translate(monkeypatch: pytest.MonkeyPatch, raw: bytes, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(raw)))
+    return main(["translate", "--model", "any", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"", b""),
+        (b"\n", b"\n"),
+        (b"a", b"A\n"),
+        (b"a\n\n\nb\n", b"A\n\n\nB\n"),
+        (b"a\r\nb\r\n", b"A\nB\n"),
+        (b"\xef\xbb\xbfa\nb\n", b"A\nB\n"),
+        ("a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg\rh\x00i\n\ufeffj\n".encode(),) * 2,
+        ("\t \u3000\n🐈\n".encode(),) * 2,
+        (b"long " * 10_000 + b"\nb\n", b"LONG " * 10_000 + b"\nB\n"),
+        (b"".join(b"%d\n" % (i * 7919 % 5003) for i in range(5003)),) * 2,
+    ],
+)
+def test_translate_keeps_order_and_number_of_lines(
+    shouting: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    raw: bytes,
+    expected: bytes,
+) -> None:
+    assert translate(monkeypatch, raw, "--batch-tokens", "112") == 0
+    out, err = capsysbinary.readouterr()
+    letters = bytes.maketrans(b"abcdefghij", b"ABCDEFGHIJ")
+    assert (out, err) == (expected.translate(letters), b"")
+    assert max(shouting, default=0) <= 7
+
+
+def test_translate_names_the_line_that_is_not_utf8(
+    shouting: list[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert translate(monkeypatch, b"a\nb\n\xe4\nc\n") == 2
+    assert capfd.readouterr().err == "tf-transformer: error: standard input, line 3: not UTF-8\n"
+
+
+def test_evaluate(shouting: list[int], work: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    command = ["evaluate", "--model", "any", "--output", "new/folder/out.txt", "--batch-tokens", "8000"]
+    assert main([*command, "--json", "--tokenize", "none"]) == 0
+    scores = json.loads(capfd.readouterr().out)
+    assert scores["bleu"] < 1 and scores["sentences"] == SIZES["test"] and "tok:none" in scores["signature"]
+    assert shouting == [500, 500]
+    written = (work / "new/folder/out.txt").read_text()
+    assert written.count("\n") == SIZES["test"] and written.isupper()
+    assert [path.name for path in (work / "new/folder").iterdir()] == ["out.txt"]
+
+    assert main([*command, "--split", "val"]) == 0
+    out = capfd.readouterr().out
+    assert f"{SIZES['val']} sentences" in out and out.startswith("BLEU ")
+    assert (work / "new/folder/out.txt").read_text().count("\n") == SIZES["val"]
+
+
+def test_evaluate_compares_with_a_file_and_with_a_model(
+    shouting: list[int], work: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (work / "references").write_text("".join(f"{target}\n" for _, target in copy_task.pairs("test")))
+    command = ["evaluate", "--model", "any", "--tokenize", "none", "--compare"]
+    assert main([*command, "references", "--json"]) == 0
+    scores = json.loads(capfd.readouterr().out)
+    bleu, _ = scores["compared"]
+    assert bleu["score"] == scores["bleu"] < bleu["other"] == pytest.approx(100)
+    assert bleu["p_value"] < 0.01
+    assert (work / "other").is_dir()
+    assert main([*command, "other"]) == 0
+    assert "BLEU  +0.00 against " in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--compare", "nowhere"], ["--compare nowhere", "no such file"]),
+        (["--compare", "good/val.en"], ["--compare good/val.en has 1 lines", f"{SIZES['test']} sentences"]),
+        (["--compare", "latin/train.en"], ["latin/train.en, line 2: not UTF-8"]),
+        (["--split", "tset"], ["unknown split 'tset'", "did you mean 'test'"]),
+        (["--data", "toi"], ["unknown dataset 'toi'", "did you mean 'toy'"]),
+        (["--data", "good"], ["--source", "--target"]),
+        (["--data", "single.tsv"], ["single.tsv", "no pair", "'test'"]),
+        (["--json", "--examples", "2"], ["--json shows no examples", "Received: --examples 2"]),
+        (["--tokenize", "14a"], ["sacreBLEU '14a'", "did you mean '13a'"]),
+    ],
+)
+def test_evaluate_refuses_before_it_translates(
+    shouting: list[int], fails: Callable[..., str], arguments: list[str], parts: list[str]
+) -> None:
+    said = fails("evaluate", "--model", "any", "--output", "out.txt", *arguments)
+    for part in parts:
+        assert part in said
+    assert shouting == []
+
+
+def test_evaluate_writes_into_what_is_no_plain_file(
+    shouting: list[int], work: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (work / "real.txt").write_text("old\n")
+    (work / "link.txt").symlink_to("real.txt")
+    os.mkfifo(work / "pipe")
+    reader = subprocess.Popen(["cat", work / "pipe"], stdout=subprocess.PIPE)
+    for output in ("link.txt", "pipe"):
+        assert main(["evaluate", "--model", "any", "--output", output]) == 0
+    assert reader.communicate(timeout=60)[0] == (work / "real.txt").read_bytes()
+    assert (work / "real.txt").read_text().count("\n") == SIZES["test"]
+    assert (work / "link.txt").is_symlink() and (work / "pipe").is_fifo()
+
+
+def test_evaluate_leaves_nothing_half_written(
+    shouting: list[int], fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, target: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(target))
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    assert "out.txt: Permission denied" in fails("evaluate", "--model", "any", "--output", "out.txt")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main([command, "--help"])
+    out, err = capsys.readouterr()
+    assert (exit.value.code, err) == (0, "")
+    assert f"usage: tf-transformer {command}" in out
+    option_lines = [line for line in out.partition("options:")[2].splitlines() if line.startswith("  -")]
+    assert option_lines[0].startswith("  -h, --help")
+
+
+def test_help_of_train_has_options_presets_and_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    out = capsys.readouterr().out
+    options = "--run-dir --data --source --target --preset --config --set --max-steps --seed --tokenizer --overwrite"
+    for expected in (*options.split(), *PRESETS, "training.warmup_steps=4000", "data.batch_tokens=4096"):
+        assert expected in out
+
+
+LIGHT = """
+import sys
+from tf_transformer.commands.main import main
+try:
+    code = main(sys.argv[1:])
+except SystemExit as exit:
+    code = exit.code
+print("heavy:", *sorted({"tensorflow", "keras", "numpy", "tensorflow_datasets"} & sys.modules.keys()))
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--help"], 0, "usage: tf-transformer"),
+        (["train", "--help"], 0, "--max-steps"),
+        (["--version"], 0, f"tf-transformer {__version__}\n"),
+        (["train", "--run-dir", "run", "--data", "toy", "--preset", "smal"], 2, "did you mean 'small'"),
+        (["train", "--run-dir", "run"], 2, "--data"),
+        (["translate", "--model", "nowhere"], 2, "no such folder"),
+        (["export", "--run-dir", "run", "--output", "/"], 2, "/ exists"),
+    ],
+)
+def test_tensorflow_is_not_imported_before_it_is_needed(
+    tmp_path: Path, arguments: list[str], code: int, said: str
+) -> None:
+    command = [sys.executable, "-c", LIGHT, *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == code
+    assert said in (done.stderr if code else done.stdout)
+    assert done.stdout.endswith("heavy:\n")
+    assert done.stderr.count("\n") == (1 if code else 0)
+    assert not list(tmp_path.iterdir())
+
+
+FROZEN = Path(__file__).parents[1] / "frozen"
+MODEL, EXPORT, CORPUS = ("--model", "shared_ema"), ("--model", "export/shared_ema"), ("--data", str(FROZEN / "corpus"))
+XX_YY = ("--source", "xx", "--target", "yy")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["translate", *MODEL, "--n-best", "5"], "n_best must be 1 to 4, the beam_size. Received: 5"),
+        (["translate", *EXPORT, "--n-best", "5"], "n_best must be 1 to 4, the beam_size. Received: 5"),
+        (["translate", "--model", "."], ". is not a run directory: config.json is missing or damaged"),
+        (["translate", *MODEL, "--beam-size", "0"], "beam_size must be at least 1. Received: 0"),
+        (["translate", *EXPORT, "--beam-size", "2"], "is an export: how it searches was chosen when it was written"),
+        (["evaluate", *MODEL, *CORPUS, "--split", "tset"], "unknown split 'tset'"),
+        (["evaluate", *EXPORT, *CORPUS, "--target", "zz"], "unknown language 'zz'"),
+        (["export", "--run-dir", ".", "--output", "new"], ". is not a run directory"),
+        (["export", "--run-dir", "shared_ema", "--output", "new", "--beam-size", "0"], "beam_size must be at least 1"),
+        (["info", "."], ". is not a run directory"),
+        (["average", "--run-dir", ".", "--last", "1"], ". is not a run directory"),
+        (["average", "--run-dir", "shared_ema", "--last", "2"], "was trained with training.keep_last=1"),
+        (["average", "--run-dir", "shared_ema", "--last", "1", "--output", "export"], "export exists"),
+        (["train", *CORPUS, *XX_YY, "--run-dir", "."], ". is not a run directory"),
+        (["train", *CORPUS, *XX_YY, "--run-dir", "new", "--set", "data.train_split=2014"], "unknown split '2014'"),
+        (["train", *CORPUS, "--run-dir", "new"], "give --source and --target"),
+        (["train", *CORPUS, *XX_YY, "--run-dir", "shared_ema"], "model.d_model was 8, is 128;"),
+        (["train", *CORPUS, *XX_YY, "--run-dir", "new", "--init-from", "."], ". is not a run directory"),
+    ],
+)
+def test_what_files_and_options_show_is_said_without_tensorflow(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    for name, folder in (("shared_ema", tmp_path), ("export_shared_ema", tmp_path / "export")):
+        with tarfile.open(FROZEN / f"{name}.tar.xz") as archive:
+            archive.extractall(folder, filter="data")
+    before = tree(tmp_path)
+    done = subprocess.run([sys.executable, "-c", LIGHT, *arguments], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert said in done.stderr and done.stderr.count("\n") == 1
+    assert done.stdout in ("heavy: numpy\n", "heavy:\n")
+    assert tree(tmp_path) == before
+
+
+def test_a_missing_ctranslate2_is_said_before_the_run_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tarfile.open(FROZEN / "shared_ema.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    monkeypatch.setattr(export_command.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(export_command, "import_tensorflow", lambda: pytest.fail("it loads"))
+    run, output = str(tmp_path / "shared_ema"), str(tmp_path / "ct2")
+    assert main(["export", "--run-dir", run, "--format", "ctranslate2", "--output", output]) == 2
+    assert "pip install 'tf-transformer[ctranslate2]'" in capsys.readouterr().err
+
+
+def test_a_process_of_its_own_has_nothing_to_say_but_its_error(work: Path) -> None:
+    command = [sys.executable, "-c", "import sys; from tf_transformer.commands.main import main; sys.exit(main())"]
+    before = tree(work)
+    arguments = ["train", "--run-dir", "run", "--data", "uneven", *EN_DE]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("tf-transformer: error: ") and done.stderr.count("\n") == 1
+    assert tree(work) == before

@@ -1,0 +1,234 @@
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
+
+from tf_transformer import Translator
+from tf_transformer.config import DecodingConfig
+from tf_transformer.data.toy import copy_task
+from tf_transformer.errors import InputError
+from tf_transformer.export.model_card import card
+from tf_transformer.export.saved_model import export, foreign_ops
+from tf_transformer.runs.descriptions import OF_EXPORT, is_export
+from tf_transformer.translation.exported import ExportedTranslator
+
+SENTENCES = [source for source, _ in copy_task.pairs("test")[:7]] + ["", "a b", "Ω ☕"]
+
+
+def test_it_translates_as_the_run_does(copy_run, copy_export):
+    translator, exported = Translator.load(copy_run), ExportedTranslator(copy_export)
+    assert exported.translate_strings(SENTENCES) == translator.translate_strings(SENTENCES)
+    assert exported.translate_strings([]) == []
+
+
+def test_the_signature(copy_run, copy_export):
+    function = tf.saved_model.load(str(copy_export)).signatures["serving_default"]
+    _, arguments = function.structured_input_signature
+    assert arguments == {"text": tf.TensorSpec([None], tf.string, name="text")}
+    outputs = function(text=tf.constant(SENTENCES))
+    assert outputs.keys() == {"translation", "score", "is_truncated"}
+    assert outputs["translation"].dtype == tf.string
+    assert outputs["score"].dtype == tf.float32
+    expected = Translator.load(copy_run).translate(tf.constant(SENTENCES))
+    assert outputs["score"].numpy() == pytest.approx(expected.scores.numpy(), abs=1e-4)
+    assert not outputs["is_truncated"].numpy().any()
+
+
+def test_the_other_signatures(copy_run, copy_export):
+    signatures = tf.saved_model.load(str(copy_export)).signatures
+    translator, text = Translator.load(copy_run), tf.constant(SENTENCES)
+    aligned = signatures["translate_with_attention"](text=text)
+    expected = translator.translate_with_attention(text)
+    assert aligned["translation"].numpy().tolist() == expected.texts.numpy().tolist()
+    assert aligned["target_tokens"].numpy().tolist() == expected.target_tokens.numpy().tolist()
+    assert aligned["source_tokens"].numpy().tolist() == expected.source_tokens.numpy().tolist()
+    np.testing.assert_allclose(aligned["attention"], expected.attention, atol=1e-4)
+    scored = signatures["score"](source=text, target=text)
+    wanted = translator.score(text, text)
+    np.testing.assert_allclose(scored["log_probability"], wanted.log_probabilities, atol=1e-3)
+    np.testing.assert_allclose(scored["token_log_probabilities"], wanted.token_log_probabilities, atol=1e-3)
+    assert scored["tokens"].numpy().tolist() == wanted.lengths.numpy().tolist()
+    counted = signatures["count_tokens"](text=text)["tokens"].numpy().tolist()
+    assert counted == translator.count_tokens(SENTENCES)
+    exported = ExportedTranslator(copy_export)
+    assert exported.count_tokens(SENTENCES) == counted
+    pairs = [(sentence, sentence) for sentence in SENTENCES]
+    for one, other in zip(exported.score_strings(pairs), translator.score_strings(pairs), strict=True):
+        assert one == pytest.approx(other, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["serving_default", "translate_n_best", "translate_with_attention"])
+def test_odd_input_changes_no_other_translation(copy_export, name):
+    """Any bytes: each is translated, or cut and said to be; an empty batch gives an empty one."""
+    function = tf.saved_model.load(str(copy_export)).signatures[name]
+    odd = [b"", b"  \t ", b"a", b"x" * 10_000, b"a " * 10_000, "\u20ac\U0001f469\u200d\U0001f467".encode()]
+    odd += [
+        "\u05e9\u05dc\u05d5\u05dd".encode(),
+        b"\x01\x02\x7f",
+        b"\xff\xfe\x80",
+        b"a\x00b",
+        b"\n\r\n",
+        b"<s> </s> <pad>",
+    ]
+    (text,) = {"translation", "translations"} & function.structured_outputs.keys()
+    expected = function(text=tf.constant(SENTENCES[:3]))[text].numpy()
+    for item in odd:
+        outputs = function(text=tf.constant([SENTENCES[0].encode(), item, *(s.encode() for s in SENTENCES[1:3])]))
+        assert outputs[text].numpy()[[0, 2, 3]].tolist() == expected.tolist()
+        assert outputs["is_truncated"].numpy().tolist() == [False, len(item) >= 10_000, False, False]
+    assert function(text=tf.constant([], tf.string))[text].shape[0] == 0
+
+
+def test_odd_pairs_change_no_other_score(copy_export):
+    function = tf.saved_model.load(str(copy_export)).signatures["score"]
+    alone = function(source=SENTENCES[:1], target=SENTENCES[:1])["log_probability"].numpy()
+    for source, target in (
+        (b"", b"a"),
+        (b"a", b""),
+        (b"\xff", b"\xfe"),
+        (b"a " * 10_000, b"a"),
+        (b"a", b"a " * 10_000),
+    ):
+        outputs = function(source=tf.constant([SENTENCES[0], source]), target=tf.constant([SENTENCES[0], target]))
+        assert outputs["log_probability"].numpy()[:1] == pytest.approx(alone, abs=1e-3)
+        assert np.isfinite(outputs["log_probability"].numpy()).all()
+        assert outputs["is_truncated"].numpy().tolist() == [False, max(len(source), len(target)) >= 10_000]
+
+
+def test_an_export_by_xla_gives_the_same(copy_run, copy_export, tmp_path):
+    compiled = ExportedTranslator(export(copy_run, tmp_path / "1", DecodingConfig(jit_compile=True)))
+    assert compiled.translate_strings(SENTENCES) == ExportedTranslator(copy_export).translate_strings(SENTENCES)
+
+
+def test_bfloat16_is_half_as_large_and_nearly_the_same(copy_run, copy_export, tmp_path):
+    halved = export(copy_run, tmp_path / "1", dtype="bfloat16")
+    sizes = [(path / "variables" / "variables.data-00000-of-00001").stat().st_size for path in (copy_export, halved)]
+    assert sizes[0] / 2 <= sizes[1] < 0.6 * sizes[0]
+    text = tf.constant(SENTENCES[:7])
+    plain, rounded = (tf.saved_model.load(str(path)).signatures for path in (copy_export, halved))
+    for name in ("serving_default", "translate_with_attention"):
+        expected, found = plain[name](text=text), rounded[name](text=text)
+        assert {key: value.dtype for key, value in found.items()} == {k: v.dtype for k, v in expected.items()}
+        assert found["translation"].numpy().tolist() == expected["translation"].numpy().tolist()
+    scores = [signatures["serving_default"](text=text)["score"].numpy() for signatures in (plain, rounded)]
+    np.testing.assert_allclose(*scores, atol=0.1)
+    assert (scores[0] != scores[1]).any()
+
+
+def test_n_best(copy_run, copy_export):
+    exported = ExportedTranslator(copy_export)
+    assert exported.description["config"]["decoding"]["beam_size"] == 4
+    ours, theirs = Translator.load(copy_run).n_best_strings(SENTENCES, 3), exported.n_best_strings(SENTENCES, 3)
+    for one, other in zip(ours, theirs, strict=True):
+        assert [text for text, _ in one] == [text for text, _ in other]
+        assert [score for _, score in one] == pytest.approx([score for _, score in other], abs=1e-4)
+        assert sorted((score for _, score in one), reverse=True) == [score for _, score in one]
+    assert [[text for text, _ in rows[:1]] for rows in ours] == [[t] for t in exported.translate_strings(SENTENCES)]
+    for n in (5, 0, -1):
+        with pytest.raises(InputError, match=rf"n_best must be 1 to 4, the beam_size\. Received: {n}"):
+            exported.n_best_strings(SENTENCES, n)
+
+
+def test_how_it_searches_is_chosen_at_export(copy_run, tmp_path):
+    decoding = DecodingConfig(beam_size=2, length_penalty=0.0, max_length=3)
+    exported = ExportedTranslator(export(copy_run, tmp_path / "1", decoding))
+    assert exported.description["config"]["decoding"] == dataclasses.asdict(decoding)
+    translator = Translator.load(copy_run, decoding)
+    assert exported.n_best_strings(SENTENCES[:2], 2)[0][1][0] == translator.n_best_strings(SENTENCES[:2], 2)[0][1][0]
+    assert all(len(text.split()) <= 3 for text in exported.translate_strings(SENTENCES))
+
+
+def test_it_needs_only_tensorflow_and_tensorflow_text(copy_run, copy_export):
+    code = f"""
+        import json, sys
+        import tensorflow as tf, tensorflow_text
+        model = tf.saved_model.load({str(copy_export)!r})
+        outputs = model.signatures["serving_default"](text=tf.constant({SENTENCES!r}))
+        assert not {{"tf_transformer", "sentencepiece"}} & set(sys.modules)
+        print(json.dumps([text.decode() for text in outputs["translation"].numpy()]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False, cwd=copy_export
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == Translator.load(copy_run).translate_strings(SENTENCES)
+
+
+def test_every_op_is_one_that_runtimes_have(copy_export):
+    assert foreign_ops(copy_export) == set()
+
+
+def test_foreign_ops_are_found(tmp_path):
+    module = tf.Module()
+    module.table = tf.Variable(tf.zeros([3, 2]))
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)], jit_compile=False)
+    def update(x):
+        from tensorflow.compiler.tf2xla.python import xla
+
+        return xla.dynamic_slice(module.table, [0, 0], [1, 2]) * x
+
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=update)
+    assert foreign_ops(tmp_path / "model") == {"XlaDynamicSlice"}
+
+
+def test_it_describes_itself(copy_export):
+    assert is_export(copy_export)
+    description = json.loads((copy_export / OF_EXPORT).read_text())
+    assert description["config"]["data"]["corpus"] == "copy"
+    assert description["checkpoint"]["val_accuracy"] > 0.9
+
+
+def test_a_server_finds_requests_to_warm_up_with(copy_export):
+    file = copy_export / "assets.extra" / "tf_serving_warmup_requests"
+    signatures = tf.saved_model.load(str(copy_export)).signatures
+    called = {}
+    for record in tf.data.TFRecordDataset(str(file)):
+        request = PredictionLog.FromString(record.numpy()).predict_log.request
+        inputs = {name: tf.constant(tf.make_ndarray(tensor)) for name, tensor in request.inputs.items()}
+        outputs = signatures[request.model_spec.signature_name](**inputs)
+        called.setdefault(request.model_spec.signature_name, []).append(len(next(iter(outputs.values()))))
+        for text in inputs.values():
+            assert len(text[0].numpy().split()) == 11  # all the words there are
+    assert called == {name: [1, 8] for name in signatures}
+
+
+def test_a_page_beside_it_says_what_it_is(copy_export):
+    readme = (copy_export / "README.md").read_text()
+    assert readme.startswith("# source to target\n")
+    assert "| Trained on | copy: 20,000 pairs |" in readme
+    assert "| Search | beam of 4, length penalty 0.6 |" in readme
+    assert "| `score` | `source`, `target` | " in readme
+    assert "| Validation, accuracy | " in readme
+
+
+def test_the_page_names_every_corpus_and_no_folder_of_whoever_trained(copy_export):
+    description = json.loads((copy_export / OF_EXPORT).read_text())
+    corpora = {"corpus": "/home/someone/secret/news", "extra_corpora": ["/mnt/crawled.tsv.gz", "tfds:ted/pt_to_en"]}
+    description["config"]["data"] |= corpora
+    page = card("1", description, "x.json", {})
+    assert "| Trained on | news and crawled.tsv.gz and tfds:ted/pt_to_en: 20,000 pairs |" in page
+    assert not any(part in page for part in ("someone", "secret", "/mnt"))
+
+
+def test_an_existing_target_and_a_foreign_run_are_refused(copy_run, copy_export, tmp_path):
+    before = sorted(os.listdir(copy_export))
+    with pytest.raises(InputError, match=f"{copy_export} exists"):
+        export(copy_run, copy_export)
+    assert sorted(os.listdir(copy_export)) == before
+    with pytest.raises(InputError, match="is not a run directory"):
+        export(tmp_path, tmp_path / "out" / "1")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_foreign_saved_model_is_refused(tmp_path):
+    tf.saved_model.save(tf.Module(), str(tmp_path / "theirs"))
+    with pytest.raises(InputError, match="is not a SavedModel of ours"):
+        ExportedTranslator(tmp_path / "theirs")

@@ -1,0 +1,334 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_transformer import Transformer, Translator
+from tf_transformer.config import DecodingConfig, TokenizerConfig
+from tf_transformer.data import toy
+from tf_transformer.errors import InputError
+from tf_transformer.tokenizers import END, START, Tokenizer, train_tokenizer
+from tf_transformer.translation.results import Translations, rows_of
+
+PAIRS = toy.pairs("train")[:500]
+SOURCES = [source for source, _ in PAIRS]
+OPTIONS = [
+    {},
+    {"norm": "pre"},
+    {"positions": "learned", "max_positions": 47},
+    {"share_embeddings": "target"},
+    {"share_embeddings": "all"},
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer(train_tokenizer([side for pair in PAIRS for side in pair], TokenizerConfig(vocab_size=500)))
+
+
+def translator_of(tokenizer, max_extra_length=11, **option) -> Translator:
+    """A translator with sharp random weights: it babbles, but says something different to every sentence."""
+    tf.keras.utils.set_random_seed(9)
+    model = Transformer(
+        num_layers=2,
+        d_model=28,
+        num_heads=7,
+        dff=31,
+        input_vocab_size=tokenizer.vocab_size,
+        target_vocab_size=tokenizer.vocab_size,
+        **option,
+    )
+    model.build(((None, None), (None, None)))
+    for weight in model.weights:
+        if weight.path.endswith(("kernel", "table")):
+            weight.assign(weight.numpy() * 2)
+    return Translator(model, tokenizer, tokenizer, DecodingConfig(beam_size=1, max_extra_length=max_extra_length))
+
+
+@pytest.fixture(scope="module")
+def translator(tokenizer) -> Translator:
+    return translator_of(tokenizer)
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda o: "-".join(map(str, o.values())) or "paper")
+def test_cached_and_uncached_decoding_agree(tokenizer, option):
+    """Tokens except at near-ties, where the two best are within 1e-3; log-probabilities to 1e-4."""
+    translator = translator_of(tokenizer, **option)
+    texts = tf.constant(SOURCES[:29])
+    source_ids, found = ids_of(translator, texts)
+    ids, scores = found.ids.numpy()[:, 0], found.log_probabilities.numpy()[:, 0]
+    near_ties = 0
+    for row, source, score in zip(ids, source_ids, scores, strict=True):
+        written = row[row != 0]
+        log_probabilities = uncached(translator, source, written)
+        best_two = np.sort(log_probabilities, axis=-1)[:, -2:]
+        differs = log_probabilities.argmax(-1) != written
+        assert (best_two[differs, 1] - best_two[differs, 0] < 1e-3).all()
+        near_ties += differs.sum()
+        gained = log_probabilities[np.arange(len(written)), written].sum()
+        assert gained == pytest.approx(score, abs=1e-4 * len(written))
+    assert near_ties <= 2
+    assert len({tuple(row) for row in ids}) > 20
+
+
+def ids_of(translator, texts, n_best=1):
+    """The ids of sentences, and what a search in a graph finds."""
+    source, found = tf.function(lambda texts: translator.search(texts, n_best))(texts)
+    return source.ids.numpy(), found
+
+
+def uncached(translator, source, written):
+    """The log-probabilities [T, V] of every token after those before it, from a whole pass."""
+    target = np.concatenate([[START], written[:-1]])
+    return tf.nn.log_softmax(translator.model((source[None], target[None])))[0].numpy()
+
+
+@pytest.mark.parametrize("settings", [{"length_penalty": 0.0}, {"length_penalty": 1.0}, {"temperature": 0.5}], ids=str)
+def test_the_search_reports_what_a_whole_pass_gives(tokenizer, settings):
+    """Beams move between rows, and sentences leave the batch; sampling is by chance. The log-probabilities stay."""
+    decoding = DecodingConfig(beam_size=3, max_extra_length=7, **settings)
+    translator = Translator(translator_of(tokenizer).model, tokenizer, tokenizer, decoding)
+    texts = tf.constant(SOURCES[:13])
+    source_ids, found = ids_of(translator, texts, 1 if "temperature" in settings else 3)
+    for rows, totals, source in zip(found.ids.numpy(), found.log_probabilities.numpy(), source_ids, strict=True):
+        assert len({tuple(row) for row in rows}) == len(rows)
+        for row, total in zip(rows, totals, strict=True):
+            written = row[row != 0]
+            gained = uncached(translator, source, written)[np.arange(len(written)), written].sum()
+            assert gained == pytest.approx(total, abs=1e-4 * len(written))
+    assert (np.diff(found.scores.numpy(), axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize("settings", [{"beam_size": 1}, {"beam_size": 3}, {"temperature": 0.7, "seed": 5}], ids=str)
+def test_other_sentences_of_the_batch_change_nothing(tokenizer, settings):
+    decoding = DecodingConfig(max_extra_length=7, **settings)
+    translator = Translator(translator_of(tokenizer).model, tokenizer, tokenizer, decoding)
+    signature = [tf.TensorSpec([None], tf.string)]
+    search = tf.function(lambda texts: translator.search(texts)[1], input_signature=signature)
+    alone = [search(tf.constant([text])) for text in SOURCES[:13]]
+    together = search(tf.constant([*SOURCES[:13], " ".join(SOURCES[:9])]))
+    for i, hypothesis in enumerate(alone):
+        written = hypothesis.ids[0, 0].numpy()
+        assert together.ids[i, 0].numpy()[: len(written)].tolist() == written.tolist()
+        assert float(together.scores[i, 0]) == pytest.approx(float(hypothesis.scores[0, 0]), abs=1e-4 * len(written))
+
+
+def test_a_seed_reproduces_and_another_does_not(tokenizer):
+    model = translator_of(tokenizer).model
+    drawn = [
+        Translator(model, tokenizer, tokenizer, DecodingConfig(temperature=1.0, seed=seed, max_extra_length=5))
+        for seed in (3, 3, 4)
+    ]
+    one, same, other = (translator.translate_strings(SOURCES[:5]) for translator in drawn)
+    assert one == same != other
+
+
+def test_scores_of_given_translations(translator):
+    """Of the ids that the tokenizer makes of them, from a whole pass; padding of longer ones changes nothing."""
+    targets = [target for _, target in PAIRS[:7]]
+    scored = translator.score(tf.constant(SOURCES[:7]), tf.constant(targets))
+    for i, target in enumerate(targets):
+        ids = np.concatenate([translator.target_tokenizer.tokenize([target])[0].numpy(), [END]])
+        source = translator.encode_source(tf.constant([SOURCES[i]])).ids[0].numpy()
+        expected = uncached(translator, source, ids)[np.arange(len(ids)), ids]
+        assert scored.lengths[i] == len(ids)
+        np.testing.assert_allclose(scored.token_log_probabilities[i, : len(ids)], expected, atol=1e-4)
+        assert not scored.token_log_probabilities[i, len(ids) :].numpy().any()
+        assert float(scored.log_probabilities[i]) == pytest.approx(expected.sum(), abs=1e-3)
+
+
+def test_n_best_beyond_the_beam_is_refused(translator):
+    with pytest.raises(InputError, match=r"n_best must be 1 to 1, the beam_size\. Received: 2"):
+        translator.n_best_strings(SOURCES[:1], 2)
+
+
+def test_strings_in_strings_out_of_any_shape(translator):
+    texts = np.array(SOURCES[:6]).reshape(2, 3)
+    translations = translator(texts)
+    assert translations.dtype == tf.string
+    assert translations.shape == (2, 3)
+    scalar = translator(SOURCES[4])
+    assert scalar.shape == ()
+    assert scalar.numpy() == translations[1, 1].numpy()
+    assert translator(tf.constant([], tf.string)).shape == (0,)
+
+
+def test_an_empty_string_gives_an_empty_string(translator):
+    texts = tf.constant(["", SOURCES[0], "   ", "\n"])
+    translation, score, _ = translator.translate(texts)
+    assert translation.numpy()[[0, 2, 3]].tolist() == [b"", b"", b""]
+    assert score.numpy()[[0, 2, 3]].tolist() == [0, 0, 0]
+    assert translation[1].numpy() == translator(SOURCES[0]).numpy() != b""
+    assert translator("").numpy() == b""
+
+
+def test_translations_are_capped_by_the_length_of_their_own_source(translator):
+    texts = tf.constant(SOURCES[:17])
+    source_ids, found = ids_of(translator, texts)
+    ids = found.ids.numpy()[:, 0]
+    tokens = (source_ids != 0).sum(axis=1) - 1
+    written = (ids != 0).sum(axis=1)
+    unfinished = ~(ids == END).any(axis=1)
+    assert unfinished.any()
+    assert (written[unfinished] == tokens[unfinished] + 11).all()
+    assert (written <= tokens + 11).all()
+
+
+@pytest.mark.parametrize(
+    ("option", "settings"),
+    [({"positions": "learned", "max_positions": 29}, {}), ({}, {"max_source_length": 29})],
+    ids=["learned", "setting"],
+)
+def test_a_long_sentence_is_cut_and_the_rest_of_the_batch_is_as_it_was(tokenizer, option, settings, caplog):
+    model = translator_of(tokenizer, **option).model
+    decoding = DecodingConfig(beam_size=2, max_extra_length=5, **settings)
+    translator = Translator(model, tokenizer, tokenizer, decoding)
+    long = " ".join(SOURCES[:400])
+    start = tokenizer.detokenize(tokenizer.tokenize([long])[:, :28])[0].numpy().decode()
+    texts = [SOURCES[0], long, SOURCES[1], start]
+    translations = translator.translate(tf.constant(texts))
+    assert translations.is_truncated.numpy().tolist() == [False, True, False, False]
+    assert translations.texts[1].numpy() == translations.texts[3].numpy()
+    alone = translator.translate(tf.constant(SOURCES[:2])).texts.numpy().tolist()
+    assert translations.texts.numpy()[[0, 2]].tolist() == alone
+    scored = translator.score(tf.constant([SOURCES[0], long, SOURCES[0]]), tf.constant(["a", "a", long]))
+    assert scored.is_truncated.numpy().tolist() == [False, True, True]
+    assert scored.lengths[2] == (29 if option else 34)
+    translator.translate_strings(texts)
+    assert [r.message for r in caplog.records if r.name == "tf_transformer.translation.results"] == [
+        f"cut: it has more than max_source_length tokens, or than the model has positions: {long[:60]} ..."
+    ]
+    assert translator.count_tokens(texts)[1] == translator.count_tokens(texts)[3] == 29
+
+
+def test_learned_positions_bound_a_translation(tokenizer):
+    translator = translator_of(tokenizer, max_extra_length=100, positions="learned", max_positions=29)
+    assert ids_of(translator, tf.constant(SOURCES[:9]))[1].ids.shape[2] <= 29
+
+
+@pytest.mark.parametrize(
+    ("settings", "option"),
+    [
+        ({"beam_size": 1}, {"norm": "pre"}),
+        (
+            {"beam_size": 3, "coverage_penalty": 0.2, "no_repeat_ngram": 3, "ban_unknown": True},
+            {"positions": "learned", "max_positions": 61},
+        ),
+        ({"temperature": 0.7, "top_k": 11}, {"share_embeddings": "all"}),
+    ],
+    ids=["greedy", "beam", "sample"],
+)
+def test_xla_finds_the_same(tokenizer, settings, option):
+    """The same tokens except at near-ties, of which there may be one; log-probabilities to 1e-4."""
+    model = translator_of(tokenizer, **option).model
+    texts = tf.constant([*SOURCES[:11], ""])
+    prefix = tf.constant(["Der", "", "Wir", *[""] * 9])
+    default, compiled = (
+        Translator(
+            model, tokenizer, tokenizer, DecodingConfig(max_extra_length=7, min_length=2, jit_compile=xla, **settings)
+        )
+        for xla in (False, True)
+    )
+    found, fixed = (
+        tf.function(lambda texts, t=t: t.search(texts, prefix=prefix)[1])(texts) for t in (default, compiled)
+    )
+    length = found.ids.shape[2]
+    same = (found.ids.numpy() == fixed.ids.numpy()[:, :, :length]).all(axis=(1, 2))
+    assert same.sum() >= len(same) - 1
+    np.testing.assert_allclose(found.log_probabilities[same], fixed.log_probabilities[same], atol=1e-4 * length)
+    assert not fixed.ids.numpy()[same, :, length:].any()
+    assert default.target_tokenizer.detokenize(found.ids[:, 0])[0].numpy().startswith(b"Der")
+    for translator in (default, compiled):
+        assert translator.translate_strings([]) == []
+
+
+def test_attention(translator):
+    """Each row is what the model gave the source in writing that token."""
+    found = translator.attention(SOURCES[0])
+    assert found.source_tokens[-1] == "</s>"
+    assert found.weights.shape == (2, 7, len(found.target_tokens), len(found.source_tokens))
+    np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=1e-5)
+    text = "".join(piece for piece in found.target_tokens if piece != "</s>").replace("▁", " ").strip()
+    assert text == translator(SOURCES[0]).numpy().decode()
+    of_target = translator.attention(SOURCES[0], PAIRS[0][1])
+    assert of_target.target_tokens[-1] == "</s>"
+    source = translator.encode_source(tf.constant(SOURCES[:1])).ids
+    target = translator.target_tokenizer.tokenize([PAIRS[0][1]]).numpy()
+    memory, cache = translator.model.encode(source), translator.model.empty_cache(1)
+    written = [START, *target[0]]
+    for t, token in enumerate(written):
+        _, weights, cache = translator.model.decode_step(tf.constant([token]), t, cache, memory)
+        np.testing.assert_allclose(of_target.weights[:, :, t], [w[0, :, 0] for w in weights], atol=1e-5)
+    assert len(of_target.target_tokens) == len(written)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_attention_ends_where_the_translation_does(tokenizer, translator, jit_compile):
+    """A beam goes on after it has found the best one, and a compiled search has room for more."""
+    decoding = DecodingConfig(beam_size=3, max_extra_length=11, jit_compile=jit_compile)
+    beam = Translator(translator.model, tokenizer, tokenizer, decoding)
+    source, found = beam.search(tf.constant(SOURCES[:3]))
+    lengths = np.count_nonzero(found.ids[:, 0], axis=1)
+    assert lengths.min() < found.ids.shape[2]
+    for text, length in zip(SOURCES[:3], lengths, strict=True):
+        assert len(beam.attention(text).target_tokens) == length
+    aligned = beam.translate_with_attention(tf.constant(SOURCES[:3]))
+    assert aligned.attention.shape == (3, lengths.max(), source.ids.shape[1])
+
+
+def test_a_compiled_search_has_no_more_positions_than_were_learned(tokenizer):
+    model = translator_of(tokenizer, positions="learned", max_positions=10).model
+    decoding = DecodingConfig(beam_size=1, jit_compile=True)
+    one, other = (Translator(model, tokenizer, tokenizer, d) for d in (decoding, DecodingConfig(beam_size=1)))
+    text = tf.constant(SOURCES[:1])  # not in a graph, where shapes are unknown
+    assert one.translate(text).texts.numpy().tolist() == other.translate(text).texts.numpy().tolist()
+
+
+def test_prefixes(translator):
+    found = translator.translate_n_best(SOURCES[:2], 1, prefix=["Der Hund", ""])
+    assert found.texts[0, 0].numpy().startswith(b"Der Hund")
+    assert found.texts[1, 0].numpy().decode() == translator.translate_strings(SOURCES[1:2])[0]
+    with pytest.raises(ValueError, match=r"give a prefix for each string"):
+        translator.translate_n_best(SOURCES[:2], 1, prefix=["Der"])
+
+
+def test_a_lone_surrogate_is_a_question_mark(translator):
+    assert translator.translate_strings(["\ud800 a"]) == translator.translate_strings(["? a"])
+    assert translator.count_tokens(["\ud800 a"]) == translator.count_tokens(["? a"])
+
+
+def test_attention_of_a_batch_is_that_of_the_layer(tokenizer, translator):
+    decoding = DecodingConfig(beam_size=1, max_extra_length=11, attention_layer=1)
+    first = Translator(translator.model, tokenizer, tokenizer, decoding)
+    texts = [SOURCES[0], "", SOURCES[1]]
+    found = tf.function(first.translate_with_attention)(tf.constant(texts))
+    assert found.texts.numpy().tolist() == [text.encode() for text in first.translate_strings(texts)]
+    for i in (0, 2):
+        alone = first.attention(texts[i])
+        t, s = len(alone.target_tokens), len(alone.source_tokens)
+        assert [piece.decode() for piece in found.source_tokens[i].numpy()] == [
+            *alone.source_tokens,
+            *[""] * (found.source_tokens.shape[1] - s),
+        ]
+        np.testing.assert_allclose(found.attention[i, :t, :s], alone.weights[0].mean(axis=0), atol=1e-5)
+        assert not np.any(found.attention[i, t:]) and not np.any(found.attention[i, :, s:])
+    assert not np.any(found.attention[1])
+    assert {piece for piece in found.target_tokens[1].numpy()} == {b""}
+    assert first.attention("").weights.shape == (2, 7, 0, 1)
+    with pytest.raises(InputError, match=r"attention_layer must be at most the layers of the model, 2\. Received: 3"):
+        Translator(translator.model, tokenizer, tokenizer, DecodingConfig(attention_layer=3))
+
+
+@pytest.mark.parametrize("text", ["日本語 ☕", "a\x00b", "שלום", "👩‍👩‍👧", "\x01\x02", "x" * 300])
+def test_odd_text_changes_no_other_translation(translator, text):
+    translations = translator([SOURCES[0], text, SOURCES[1]]).numpy()
+    assert translations[[0, 2]].tolist() == translator(SOURCES[:2]).numpy().tolist()
+
+
+def test_invalid_utf8_changes_no_other_translation(translator):
+    translations = translator(tf.constant([SOURCES[0].encode(), b"\xff\xfe", SOURCES[1].encode()])).numpy()
+    assert translations[[0, 2]].tolist() == translator(SOURCES[:2]).numpy().tolist()
+
+
+def test_a_line_feed_in_a_translation_becomes_a_space():
+    found = Translations(tf.constant([["a\nb", "c"]]), tf.constant([[1.0, 0.0]]), tf.constant([False]))
+    assert rows_of(found, [""]) == [[("a b", 1.0), ("c", 0.0)]]

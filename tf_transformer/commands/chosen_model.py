@@ -1,0 +1,93 @@
+"""The model that `--model` names, and how it is to search: what the commands that translate have in common."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tf_transformer import config
+from tf_transformer.commands.options import add_settings, only, settings_given
+from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.errors import InputError
+from tf_transformer.runs.descriptions import Described, is_export
+
+if TYPE_CHECKING:
+    from tf_transformer.translation.results import TextTranslator
+
+MODEL_HELP = "a run directory or an exported SavedModel"
+SEARCH_OPTIONS = (
+    *("beam_size", "length_penalty", "max_length", "temperature", "top_k", "top_p", "seed", "jit_compile"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class ChosenModel:
+    """What `--model` names, as far as it is known without TensorFlow."""
+
+    described: Described
+    decoding: config.DecodingConfig
+
+    @property
+    def data(self) -> config.DataConfig:
+        """What it was trained on."""
+        return self.described.config.data
+
+    def open(self) -> "TextTranslator":
+        """Return what translates."""
+        import_tensorflow()
+        from tf_transformer.translation.opening import open_translator
+
+        return open_translator(self.described, self.decoding)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add `--model`."""
+    parser.add_argument("--model", required=True, metavar="DIR", help=MODEL_HELP)
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the search."""
+    group = parser.add_argument_group("search", "of a run directory; that of an export was chosen when it was written")
+    add_settings(group, "decoding", *SEARCH_OPTIONS, default="the run's")
+    add_set(group)
+
+
+def add_set(parser: Any) -> None:
+    """Add `--set`, for settings of the search."""
+    parser.add_argument(
+        "--set",
+        metavar="decoding.KEY=VALUE",
+        action="append",
+        default=[],
+        help="any other setting of decoding, of those that `train --help` lists; may be repeated",
+    )
+
+
+def search_given(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Return the settings of the search that were given, by what gave them."""
+    return only("decoding", settings_given(options))
+
+
+def chosen_model(options: argparse.Namespace) -> ChosenModel:
+    """Return the model that the options name.
+
+    Raises:
+        InputError: there is none; settings of the search that do not fit it.
+    """
+    path = Path(options.model)
+    if not path.is_dir():
+        raise InputError(f"--model {path}: there is no such folder")
+    from tf_transformer.runs.directory import RunDirectory  # NumPy takes a while
+
+    given = search_given(options)
+    if is_export(path):
+        described = Described(path)
+        if given:
+            raise InputError(
+                f"{path} is an export: how it searches was chosen when it was written. Give {min(given)} and the "
+                "like to export, or a run directory here"
+            )
+    else:
+        described = run = RunDirectory(path)
+        run.best_checkpoint()  # there must be one
+    return ChosenModel(described, config.override(described.config, *given.values()).decoding)

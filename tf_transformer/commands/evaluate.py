@@ -1,0 +1,154 @@
+"""`tf-transformer evaluate`."""
+
+import argparse
+import dataclasses
+import itertools
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tf_transformer.commands.checks import check_place
+from tf_transformer.commands.chosen_model import ChosenModel, add_model, add_search, chosen_model
+from tf_transformer.commands.options import DATA_HELP, add_batch_tokens, add_settings, count, settings_given
+from tf_transformer.commands.progress import counted
+from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.data.corpora import open_corpus, read
+from tf_transformer.data.pairs import Pairs
+from tf_transformer.errors import InputError
+from tf_transformer.files import read_lines, written_whole
+
+if TYPE_CHECKING:
+    from tf_transformer.evaluation import Comparison, Scores
+    from tf_transformer.translation.results import TextTranslator
+
+SUMMARY = "Translate a test set and score it by sacreBLEU: BLEU and chrF."
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    add_model(parser)
+    add_batch_tokens(parser)
+    parser.add_argument("--data", metavar="DATA", help=f"{DATA_HELP} (default: what the model was trained on)")
+    parser.add_argument("--split", default="test", metavar="NAME", help="split of the data (default: %(default)s)")
+    add_settings(parser, "data", "source", "target", default="the model's")
+    parser.add_argument(
+        "--tokenize",
+        default="13a",
+        metavar="NAME",
+        help="sacreBLEU's tokenizer; none for tokenised text (default: 13a)",
+    )
+    parser.add_argument("--output", metavar="FILE", help="keep the translations here (default: nowhere)")
+    parser.add_argument(
+        "--compare",
+        metavar="OTHER",
+        help="another model, or a file of translations: whether they differ, by sacreBLEU's paired bootstrap",
+    )
+    parser.add_argument(
+        "--examples",
+        type=count,
+        default=0,
+        metavar="N",
+        help="sentences to show beside their references (default: 0)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object (default: lines to read)")
+    add_search(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Translate a test set and print BLEU and chrF; compare with another system."""
+    from tf_transformer import evaluation
+
+    evaluation.bleu_metric(options.tokenize)  # refused before anything is translated
+    _check_files(options)
+    chosen = chosen_model(options)
+    pairs = _split(chosen, options)
+    model = chosen.open()
+    others = _others(options, pairs) if options.compare else None  # first: it may be refused
+    start = time.perf_counter()
+    translations = _translations(model, pairs, options)
+    seconds = time.perf_counter() - start
+    scores = evaluation.score(translations, pairs.targets, options.tokenize)
+    if options.output:
+        _write(Path(options.output), translations)
+    comparisons = []
+    if others is not None:
+        comparisons = evaluation.compare(translations, others, pairs.targets, options.tokenize)
+    if options.json:
+        compared = {"compared": [dataclasses.asdict(one) for one in comparisons]} if comparisons else {}
+        print(json.dumps(dataclasses.asdict(scores) | {"seconds": round(seconds, 2)} | compared))
+    else:
+        shown = zip(pairs.sources, translations, pairs.targets, strict=True)
+        for source, translation, reference in itertools.islice(shown, options.examples):
+            print(f"source       {source}\ntranslation  {translation}\nreference    {reference}\n")
+        exact = sum(map(str.__eq__, translations, pairs.targets))
+        _print(scores, seconds, exact, comparisons, options.compare)
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    """Raise InputError for what the options alone show to be wrong."""
+    output = Path(options.output) if options.output else None
+    if output and output.is_dir():
+        raise InputError(f"--output {output} is a folder: give a file")
+    if options.json and options.examples:
+        raise InputError(f"--json shows no examples: give one of both. Received: --examples {options.examples}")
+    if output:
+        check_place("--output", os.fspath(output.parent))
+    if options.compare and not Path(options.compare).exists():
+        raise InputError(f"--compare {options.compare}: there is no such file or folder")
+
+
+def _split(model: ChosenModel, options: argparse.Namespace) -> Pairs:
+    """Read the split that the options name; what they leave out is as the model was trained."""
+    given = {key: value for layer in settings_given(options).values() for key, value in layer.get("data", {}).items()}
+    if options.data is not None:
+        given["corpus"] = options.data
+    data = dataclasses.replace(model.data, **given)
+    if open_corpus(data).needs_tensorflow:
+        import_tensorflow()  # without its greetings: TensorFlow Datasets imports it as well
+    return read(data, options.split)
+
+
+def _translations(model: "TextTranslator", pairs: Pairs, options: argparse.Namespace) -> list[str]:
+    """Translate the sources of a split."""
+    from tf_transformer.translation.in_batches import translate_lines
+
+    lines = translate_lines(
+        model.translate_strings, pairs.sources, count=model.count_tokens, batch_tokens=options.batch_tokens
+    )
+    return list(counted(lines, total=len(pairs.sources)))
+
+
+def _others(options: argparse.Namespace, pairs: Pairs) -> list[str]:
+    """Return the translations that are compared with: a file of them, or those of another model."""
+    other = Path(options.compare)
+    if other.is_dir():
+        chosen = chosen_model(argparse.Namespace(**vars(options) | {"model": str(other)}))
+        if _split(chosen, options) != pairs:
+            raise InputError(f"--compare {other} was trained on other data: give --data, --source and --target")
+        return _translations(chosen.open(), pairs, options)
+    translations = read_lines(other)
+    if len(translations) != len(pairs.targets):
+        raise InputError(f"--compare {other} has {len(translations)} lines, the split {len(pairs.targets)} sentences")
+    return translations
+
+
+def _write(output: Path, translations: list[str]) -> None:
+    text = "".join(f"{translation}\n" for translation in translations)
+    if output.is_symlink() or (output.exists() and not output.is_file()):
+        output.write_text(text, "utf-8")  # such as /dev/stdout, and a pipe: not to be replaced by a file
+    else:
+        with written_whole(output) as beside:
+            beside.write_text(text, "utf-8")
+
+
+def _print(scores: "Scores", seconds: float, exact: int, comparisons: list["Comparison"], other: str) -> None:
+    print(f"BLEU  {scores.bleu:.2f}  {scores.signature}")
+    print(f"chrF2 {scores.chrf:.2f}  {scores.chrf_signature}")
+    print(f"{scores.sentences} sentences in {seconds:.1f} s, {exact} exactly as the reference")
+    for one in comparisons:
+        print(
+            f"{one.metric:5} {one.score - one.other:+.2f} against {one.other:.2f} of {other}, "
+            f"p = {one.p_value:.4f}  {one.signature}"
+        )

@@ -1,0 +1,86 @@
+"""`tf-transformer export`."""
+
+import argparse
+import importlib
+import importlib.util
+from pathlib import Path
+from typing import NamedTuple
+
+from tf_transformer import config
+from tf_transformer.commands.checks import check_place
+from tf_transformer.commands.chosen_model import add_search, search_given
+from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.errors import InputError
+
+SUMMARY = "Write a run as a SavedModel that takes and gives strings."
+
+
+class Format(NamedTuple):
+    """What a run can be written as, by `export` in the module of `tf_transformer.export` that is called like it."""
+
+    runtime: str
+    """what reads it"""
+    package: str | None = None
+    """what must be installed for writing it, which the extra of that name does"""
+    no_search: str | None = None
+    """why it takes no settings of the search, where it takes none"""
+    no_dtype: str | None = None
+    """why it takes no other type than float32, where it takes none"""
+
+
+FORMATS = {
+    "saved_model": Format("TensorFlow"),
+    "ctranslate2": Format(
+        "CTranslate2",
+        package="ctranslate2",
+        no_search="CTranslate2 is told how to search when it is called, not when the model is written",
+        no_dtype="CTranslate2 chooses its type when it loads a model (compute_type)",
+    ),
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("--run-dir", required=True, metavar="DIR", help="a trained run")
+    parser.add_argument("--output", required=True, metavar="DIR", help="a new folder, such as saved_models/NAME/1")
+    runtimes = ", or ".join(
+        form.runtime + (f" (needs the extra {form.package})" if form.package else "") for form in FORMATS.values()
+    )
+    parser.add_argument(
+        "--format",
+        choices=tuple(FORMATS),
+        default="saved_model",
+        help=f"what it is written for: {runtimes} (default: saved_model)",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="of the weights and of what is computed with them; bfloat16 is half as large, translates not quite the "
+        "same, and is faster on CPUs that have it (default: float32)",
+    )
+    add_search(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write a run in the form that a runtime reads."""
+    if Path(options.output).exists():
+        raise InputError(f"{options.output} exists: give another --output, such as the next version, or remove it")
+    check_place("--output", options.output)
+    from tf_transformer.runs.directory import RunDirectory  # NumPy takes a while
+
+    trained = RunDirectory(options.run_dir)
+    trained.best_checkpoint()  # refused before TensorFlow is imported
+    given = search_given(options)
+    form = FORMATS[options.format]
+    if given and form.no_search:
+        raise InputError(f"{form.no_search}. Received: {', '.join(sorted(given))}")
+    if options.dtype != "float32" and form.no_dtype:
+        raise InputError(f"{form.no_dtype}. Received: --dtype {options.dtype}")
+    if form.package and importlib.util.find_spec(form.package) is None:
+        raise InputError(f"the package {form.package} is missing: pip install 'tf-transformer[{form.package}]'")
+    decoding = config.override(trained.config, *given.values()).decoding
+    import_tensorflow()
+    writer = importlib.import_module(f"tf_transformer.export.{options.format}")
+    dtype = {} if form.no_dtype else {"dtype": options.dtype}
+    print(f"exported: {writer.export(trained, options.output, decoding, **dtype)}")

@@ -1,0 +1,150 @@
+"""What the options of the commands are made of."""
+
+import argparse
+import math
+import typing
+from typing import Any, NoReturn
+
+from tf_transformer.config.overrides import as_typed, field_of, hint_of, parse_setting
+from tf_transformer.errors import InputError
+
+DATA_HELP = "a folder of SPLIT.LANG[.gz] files, a .tsv[.gz] of source TAB target, tfds:NAME[/CONFIG], toy or copy"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, and that takes no option for a longer one."""
+
+    def __init__(self, **settings: Any):
+        super().__init__(**settings, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error and exit with code 2."""
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def add_settings(parser: Any, section: str, *keys: str, default: str | None = None) -> None:
+    """Add the options that settings of a section have; `settings_given` finds what they were given.
+
+    Args:
+        parser: or a group of one.
+        section: of the config.
+        keys: settings with an option.
+        default: what holds where one is not given; by default the setting's own default, if it has one.
+    """
+    for key in keys:
+        field, kinds = field_of(section, key), _kinds(section, key)
+        shown = default or (as_typed(field.default) if field.default not in (None, ()) else None)
+        kind: dict[str, Any] = {"action": "store_true"} if kinds[0] is bool else {"type": READERS[kinds]}
+        if kinds[0] is not bool:
+            kind["metavar"] = METAVARS.get(key) or ("NAME" if kinds[0] is str else "N")
+        parser.add_argument(
+            field.metadata["option"],
+            dest=f"{section}.{key}",
+            default=None,
+            help=field.metadata["help"] + (f" (default: {shown})" if shown else ""),
+            **kind,
+        )
+
+
+METAVARS = {
+    **dict.fromkeys(("source", "target"), "LANG"),
+    "file": "FILE",
+    "init_from": "RUN",
+    "mixed_precision": "TYPE",
+    "validation_corpus": "DATA",
+    "weights": "W,W",
+}
+"""What the help calls the values of options that take neither a number nor a name."""
+
+
+def settings_given(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Return the settings that were given, as `override` takes them, by what gave them.
+
+    Those of `--set` come first: the options with a name of their own go over them.
+
+    Raises:
+        InputError: something else than a setting was given to `--set`.
+    """
+    layers: dict[str, dict[str, Any]] = {}
+    for text in getattr(options, "set", ()):
+        layers.pop(f"--set {text}", None)  # given again, it goes over those between
+        layers[f"--set {text}"] = parse_setting(text)
+    for name, value in vars(options).items():
+        section, dot, key = name.partition(".")
+        if dot and value is not None:
+            layers[field_of(section, key).metadata["option"]] = {section: {key: value}}
+    return layers
+
+
+def add_batch_tokens(parser: argparse.ArgumentParser) -> None:
+    """Add `--batch-tokens`."""
+    parser.add_argument(
+        "--batch-tokens",
+        type=positive,
+        default=2048,
+        metavar="N",
+        help="most source tokens at once, each sentence counted as long as the longest, and as 16 at least "
+        "(default: %(default)s)",
+    )
+
+
+def positive(text: str) -> int:
+    """Read an integer of at least 1."""
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 1. Received: {text!r}")
+    return int(text)
+
+
+def count(text: str) -> int:
+    """Read an integer of at least 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 0. Received: {text!r}")
+    return int(text)
+
+
+def port(text: str) -> int:
+    """Read the number of a port."""
+    if not (text.isdecimal() and int(text) < 65_536):
+        raise argparse.ArgumentTypeError(f"must be an integer below 65536. Received: {text!r}")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0. Received: {text!r}")
+    return number
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Read numbers with commas between them."""
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be numbers with commas between. Received: {text!r}") from None
+
+
+READERS = {(int,): int, (float,): float, (str,): str, (float, ...): numbers}
+"""What reads a setting of a type."""
+
+
+def _kinds(section: str, key: str) -> tuple[Any, ...]:
+    """Return what a setting may be, besides none."""
+    hint = hint_of(section, key)
+    return tuple(kind for kind in typing.get_args(hint) or (hint,) if kind is not type(None))
+
+
+def only(section: str, layers: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the settings of one section.
+
+    Raises:
+        InputError: `--set` was given another one.
+    """
+    for name, layer in layers.items():
+        if section not in layer and name.startswith("--set "):
+            raise InputError(f"only settings of {section} can be set here. Received: {name}")
+    return {name: layer for name, layer in layers.items() if section in layer}

@@ -1,0 +1,59 @@
+"""`tf-transformer score`."""
+
+import argparse
+import itertools
+import math
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tf_transformer.commands.chosen_model import add_model, add_set, chosen_model
+from tf_transformer.commands.options import add_batch_tokens
+from tf_transformer.errors import InputError
+from tf_transformer.files import decoded
+
+SUMMARY = "Print for each pair of lines the log-probability of the target, and its perplexity."
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    add_model(parser)
+    add_batch_tokens(parser)
+    add_set(parser)
+    parser.add_argument("source", metavar="SOURCE", help="file of sentences")
+    parser.add_argument("target", metavar="TARGET", help="file of their translations, line for line")
+    parser.add_argument("--tokens", action="store_true", help="besides, the log-probability of each token")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print how probable given translations are."""
+    files = [Path(options.source), Path(options.target)]
+    for file in files:
+        file.open("rb").close()  # refused before the model is loaded
+    model = chosen_model(options).open()
+    from tf_transformer.translation.in_batches import translate_lines
+
+    def count(pairs: list[tuple[str, str]]) -> list[int]:
+        return list(map(max, *(model.count_tokens(list(side)) for side in zip(*pairs, strict=True))))
+
+    total, tokens = 0.0, 0
+    for of_tokens in translate_lines(
+        model.score_strings, _pairs_of(*files), count=count, batch_tokens=options.batch_tokens
+    ):
+        numbers = [sum(of_tokens), math.exp(-sum(of_tokens) / len(of_tokens)), *(of_tokens if options.tokens else ())]
+        print("\t".join(f"{number:.4f}" for number in numbers))
+        total, tokens = total + sum(of_tokens), tokens + len(of_tokens)
+    if tokens:
+        print(f"{tokens} tokens, perplexity {math.exp(-total / tokens):.4f}", file=sys.stderr)
+
+
+def _pairs_of(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Read two files side by side, a line at a time."""
+    with source.open("rb") as sources, target.open("rb") as targets:
+        sides = (decoded(lines, os.fspath(file)) for file, lines in ((source, sources), (target, targets)))
+        for number, (one, other) in enumerate(itertools.zip_longest(*sides), 1):
+            if one is None or other is None:
+                longer, shorter = (target, source) if one is None else (source, target)
+                raise InputError(f"{longer} and {shorter} must go line by line, but only {longer} has a line {number}")
+            yield one, other

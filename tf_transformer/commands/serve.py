@@ -1,0 +1,85 @@
+"""`tf-transformer serve`."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from tf_transformer.commands.options import port, seconds
+from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.errors import InputError
+from tf_transformer.runs.descriptions import is_run
+from tf_transformer.serving.limits import Limits
+from tf_transformer.serving.origin import origins
+from tf_transformer.serving.ports import Ports
+
+SUMMARY = "Serve an export by TensorFlow Serving's REST and gRPC APIs, with a page to try it (needs the extra serve)."
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("path", metavar="DIR", help="an exported SavedModel, or a folder of versions, such as 1 and 2")
+    parser.add_argument("--name", metavar="NAME", help="what clients call the model (default: that of the folder)")
+    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)")
+    for name, number, what in (("--port", 8501, "REST and the page"), ("--grpc-port", 8500, "gRPC")):
+        parser.add_argument(
+            name, type=port, default=number, metavar="N", help=f"of {what}; 0 takes a free one (default: %(default)s)"
+        )
+    parser.add_argument(
+        "--poll-seconds",
+        type=seconds,
+        default=2.0,
+        metavar="S",
+        help="between looks for a newer version, which then takes over (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="whose pages may use the API from a browser, such as https://app.example, or * for all; may be repeated "
+        "(default: none but its own)",
+    )
+    parser.add_argument(
+        "--access-log",
+        action="store_true",
+        help="a line a request on standard error: API, what is called, status, milliseconds (default: none)",
+    )
+    limits = parser.add_argument_group("limits")
+    for field in dataclasses.fields(Limits):
+        kind: type = float if isinstance(field.default, float) else int
+        option, what = f"--{field.name.replace('_', '-')}", field.metadata["help"]
+        limits.add_argument(
+            option, type=kind, default=field.default, metavar="N", help=f"{what} (default: {field.default})"
+        )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Serve until a signal ends it."""
+    limits = Limits(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Limits)})
+    _check_folder(Path(options.path))
+    allowed = origins(options.allow_origin)
+    ports = Ports(options.host, options.port, options.grpc_port)
+    import_tensorflow(onednn=False)
+    try:
+        from tf_transformer.serving import server
+    except ModuleNotFoundError as error:
+        raise InputError(f"serve needs the extra serve: pip install 'tf-transformer[serve]' ({error})") from None
+    server.serve(
+        options.path,
+        ports,
+        name=options.name,
+        poll_seconds=options.poll_seconds,
+        limits=limits,
+        origins=allowed,
+        access_log=options.access_log,
+    )
+
+
+def _check_folder(path: Path) -> None:
+    if not path.is_dir():
+        raise InputError(f"{path}: there is no such folder")
+    if is_run(path):
+        raise InputError(
+            f"{path} is a run directory, and exports are served: first "
+            f"tf-transformer export --run-dir {path} --output saved_models/{path.resolve().name}/1"
+        )

@@ -1,0 +1,24 @@
+"""What a run is made of: sections of settings, presets, and what a user lays over them."""
+
+from tf_transformer.config.overrides import override
+from tf_transformer.config.presets import PRESETS, preset
+from tf_transformer.config.sections import (
+    Config,
+    DataConfig,
+    DecodingConfig,
+    ModelConfig,
+    TokenizerConfig,
+    TrainingConfig,
+)
+
+__all__ = [
+    "PRESETS",
+    "Config",
+    "DataConfig",
+    "DecodingConfig",
+    "ModelConfig",
+    "TokenizerConfig",
+    "TrainingConfig",
+    "override",
+    "preset",
+]

@@ -1,0 +1,126 @@
+"""What a user lays over a preset: TOML files, SECTION.KEY=VALUE, nested dictionaries."""
+
+import dataclasses
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tf_transformer.config.sections import Config
+from tf_transformer.errors import InputError, unknown
+
+TYPE_NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true or false", types.NoneType: "none"}
+"""How an error calls the types that fields have."""
+
+
+def override(config: Config, *layers: Mapping[str, Any]) -> Config:
+    """Return `config` with layers, nested dictionaries such as `{"model": {"d_model": 64}}`, laid over it.
+
+    A later layer goes over an earlier one, and only the outcome must be valid: settings that belong together, such
+    as `d_model` and `num_heads`, may come one by one.
+
+    Raises:
+        InputError: an unknown key, or a value of the wrong type or out of range.
+    """
+    sections = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
+    hints = {name: typing.get_type_hints(type(section)) for name, section in sections.items()}
+    changes: dict[str, dict[str, Any]] = {}
+    for layer in layers:
+        for section, settings in layer.items():
+            if section not in sections:
+                raise unknown("section", section, sections)
+            if not isinstance(settings, Mapping):
+                raise InputError(f"{section} must be a table of settings. Received: {settings!r}")
+            for key, value in settings.items():
+                if key not in hints[section]:
+                    raise unknown("key", f"{section}.{key}", (f"{section}.{name}" for name in hints[section]))
+                changes.setdefault(section, {})[key] = _typed(f"{section}.{key}", value, hints[section][key])
+    for section, settings in changes.items():
+        try:
+            sections[section] = dataclasses.replace(sections[section], **settings)
+        except InputError as error:
+            raise InputError(f"{section}.{error}") from None
+    return Config(**sections)
+
+
+def _typed(key: str, value: Any, hint: Any) -> Any:
+    if typing.get_origin(hint) is tuple:
+        if not isinstance(value, list | tuple):
+            raise InputError(f"{key} must be a list, such as [1, 2]. Received: {value!r}")
+        return tuple(_typed(key, item, typing.get_args(hint)[0]) for item in value)
+    kinds = typing.get_args(hint) or (hint,)
+    if value is None and kinds == (str,):
+        return "none"  # the word, as in model.share_embeddings=none: there is no other none here
+    if type(value) in kinds:
+        return value
+    if type(value) is int and float in kinds:
+        return float(value)
+    raise InputError(f"{key} must be {' or '.join(map(TYPE_NAMES.__getitem__, kinds))}. Received: {value!r}")
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Return the settings of a TOML file, as `override` takes them (and perhaps a `preset`)."""
+    try:
+        return tomllib.loads(Path(path).read_text("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not a TOML file: {error}") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def parse_setting(text: str) -> dict[str, Any]:
+    """Return what `section.key=value` means, as `override` takes it.
+
+    The value is written as in TOML; none is None, and a bare word is a string, as anything else is where the setting is
+    one: `data.train_split=2014` needs no quotes.
+    """
+    name, equals, value = text.partition("=")
+    section, dot, key = name.strip().partition(".")
+    if not (equals and dot):
+        raise InputError(f"a setting is written SECTION.KEY=VALUE, such as model.dropout_rate=0.3. Received: {text!r}")
+    section, key, value = section.strip(), key.strip(), value.strip()
+    try:
+        parsed = None if value == "none" else tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value
+    if not isinstance(parsed, str | None) and _is_text(section, key):
+        parsed = value
+    return {section: {key: parsed}}
+
+
+def hint_of(section: str, key: str) -> Any:
+    """Return the type of a setting; None for one that does not exist."""
+    return typing.get_type_hints(typing.get_type_hints(Config).get(section, object)).get(key)
+
+
+def field_of(section: str, key: str) -> dataclasses.Field[Any]:
+    """Return the field of a setting that exists."""
+    return typing.get_type_hints(Config)[section].__dataclass_fields__[key]
+
+
+def _is_text(section: str, key: str) -> bool:
+    """Say whether a setting is a string; one that does not exist is none."""
+    hint = hint_of(section, key)
+    return hint is str or (typing.get_origin(hint) is types.UnionType and str in typing.get_args(hint))
+
+
+def as_typed(value: Any) -> str:
+    """Return a value as `parse_setting` reads it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return str(list(value))
+    return "none" if value is None else str(value)
+
+
+def settings_help() -> str:
+    """Return a line for every setting: its default, as it is typed, its meaning, and the option that sets it."""
+    lines = []
+    for section in dataclasses.fields(Config):
+        for field in dataclasses.fields(typing.get_type_hints(Config)[section.name]):
+            option = f" ({field.metadata['option']})" if field.metadata["option"] else ""
+            default = as_typed(field.default)
+            lines.append(f"  {section.name}.{field.name}={default}  {field.metadata['help']}{option}")
+    return "\n".join(lines)

@@ -1,0 +1,52 @@
+"""Corpora that are written here: toy and copy."""
+
+from collections.abc import Callable
+
+from tf_transformer.config import DataConfig
+from tf_transformer.data import toy
+from tf_transformer.data.pairs import Pairs
+from tf_transformer.data.toy import copy_task
+from tf_transformer.errors import InputError, unknown
+
+NAMES: dict[str, tuple[tuple[str, ...], Callable[[str], list[tuple[str, str]]]]] = {
+    "toy": (toy.SPLITS, toy.pairs),
+    "copy": (tuple(copy_task.SIZES), copy_task.pairs),
+}
+TOY_LANGUAGES = ("en", "de")
+
+
+class BuiltIn:
+    """The corpus that `data.corpus` names."""
+
+    forms: tuple[str, ...] = tuple(NAMES)
+    is_path = False
+    needs_tensorflow = False
+
+    def __init__(self, data: DataConfig):
+        self.data = data
+        self._splits, self._pairs = NAMES[data.corpus or ""]
+
+    @staticmethod
+    def takes(corpus: str) -> bool:
+        """Say whether this is one of ours."""
+        return corpus in NAMES
+
+    def splits(self) -> tuple[str, ...]:
+        """Return the names of the splits."""
+        return self._splits
+
+    def check(self, split: str) -> None:
+        """Raise InputError for another split, or other languages."""
+        if split not in self._splits:
+            raise unknown("split", split, self._splits, where=f" of {self.data.corpus}")
+        languages = (self.data.source or TOY_LANGUAGES[0], self.data.target or TOY_LANGUAGES[1])
+        if self.data.corpus == "toy" and languages != TOY_LANGUAGES:
+            raise InputError(
+                "toy goes from en to de: leave --source and --target out, or give these. "
+                f"Received: {languages[0]} to {languages[1]}"
+            )
+
+    def read(self, split: str) -> Pairs:
+        """Return the pairs of a split."""
+        self.check(split)
+        return Pairs.of(self._pairs(split))

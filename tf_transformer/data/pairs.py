@@ -1,0 +1,26 @@
+"""Pairs of sentences."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Pairs(NamedTuple):
+    """Sentences and their translations, line for line."""
+
+    sources: list[str]
+    targets: list[str]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, str]]) -> "Pairs":
+        """Return pairs that come one by one."""
+        rows = list(pairs)
+        return cls([source for source, _ in rows], [target for _, target in rows])
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the text: the same text, the same fingerprint."""
+        digest = hashlib.sha256()
+        for side in self:
+            digest.update("\n".join(side).encode("utf-8", "surrogatepass") + b"\0")
+        return digest.hexdigest()[:16]

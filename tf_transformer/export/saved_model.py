@@ -1,0 +1,133 @@
+"""A SavedModel with tokenizer and decoding inside."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import tensorflow as tf
+from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+
+from tf_transformer.config import DecodingConfig
+from tf_transformer.errors import InputError
+from tf_transformer.export.model_card import card
+from tf_transformer.export.warm_up import write_requests
+from tf_transformer.files import written_whole
+from tf_transformer.runs.descriptions import OF_EXPORT
+from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.runs.weights import build_model, restore_best, tokenizers_of
+from tf_transformer.translation.translator import Translator
+
+TEXT_OPS = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
+"""The ops of tensorflow-text that an export needs; TensorFlow Serving's images have them."""
+
+
+def export(
+    run_dir: str | Path | RunDirectory,
+    output: str | Path,
+    decoding: DecodingConfig | None = None,
+    dtype: str = "float32",
+) -> Path:
+    """Export the best checkpoint of a run as a SavedModel; it is written beside its place, then renamed.
+
+    It searches as `decoding` says, by default as the run does: beam search. Loading it needs tensorflow and
+    tensorflow_text alone; with `decoding.jit_compile` it needs XLA as well, which TensorFlow Serving must be told to
+    use. With `dtype` "bfloat16" it is half as large, and faster where the CPU computes with that; softmax, layer norm
+    and search stay in float32, but translations are not quite the same. Beside it stand requests for a server to warm
+    up with, the configuration with its metrics, and a README.md.
+    Its signatures take `text` (string, [B]), and give `is_truncated` (boolean, [B]: the sentence had more than
+    `decoding.max_source_length` tokens, and was cut), besides
+
+    - `serving_default`: `translation` (string, [B]), `score` (float32, [B]: summed log-probability);
+    - `translate_n_best`: `translations` (string, [B, n], n the beam size, 1 where it draws), `scores` (float32, [B, n]:
+      log-probability divided by the length penalty), the best first;
+    - `translate_with_attention`: `translation`, `source_tokens` (string, [B, S]), `target_tokens` (string, [B, T]),
+      `attention` (float32, [B, T, S]: the mean of the heads of `decoding.attention_layer`).
+
+    `score` takes `source` and `target` (string, [B]) and gives `log_probability` (float32, [B]: summed),
+    `token_log_probabilities` (float32, [B, T]), `tokens` (int32, [B]: those of the target, the end token among them)
+    and `is_truncated`. `count_tokens` takes `text` and gives `tokens` (int32, [B]: those of the source).
+
+    Raises:
+        InputError: the output exists; the run directory is not ours or has no checkpoint.
+    """
+    output = Path(output)
+    if output.exists():
+        raise InputError(f"{output} exists: give another --output, such as the next version number, or remove it")
+    run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
+    decoding = decoding or run.config.decoding
+    model = build_model(run.config, dtype)
+    description = run.description | {"checkpoint": restore_best(run, model), "dtype": dtype}
+    description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding)}
+    try:
+        with written_whole(output) as beside:
+            translator = Translator(model, *tokenizers_of(run), decoding)
+            signatures = save(translator, beside)
+            inputs = {name: takes for name, (takes, _) in signatures.items()}
+            write_requests(beside, inputs, translator.source_tokenizer)
+            (beside / OF_EXPORT).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
+            readme = card(output.name, description, OF_EXPORT.as_posix(), signatures)
+            (beside / "README.md").write_text(readme, "utf-8")
+    except tf.errors.OpError as error:
+        raise InputError(f"cannot write {output}: {error.message}") from None
+    return output
+
+
+def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[str]]]:
+    """Write a translator as a SavedModel, and check that every runtime can run its graph.
+
+    Returns:
+        For each signature the names of what it takes and of what it gives.
+    """
+    n = translator.decoding.hypotheses
+    text, source, target = (tf.TensorSpec([None], tf.string, name=name) for name in ("text", "source", "target"))
+
+    @tf.function(input_signature=[text])
+    def serving_default(text: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.translate(text)
+        return {"translation": found.texts, "score": found.scores, "is_truncated": found.is_truncated}
+
+    @tf.function(input_signature=[text])
+    def translate_n_best(text: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.translate_n_best(text, n)
+        return {"translations": found.texts, "scores": found.scores, "is_truncated": found.is_truncated}
+
+    @tf.function(input_signature=[text])
+    def translate_with_attention(text: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.translate_with_attention(text)._asdict()
+        return {"translation": found.pop("texts"), **found}
+
+    @tf.function(input_signature=[source, target])
+    def score(source: tf.Tensor, target: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.score(source, target)._asdict()
+        return {"log_probability": found.pop("log_probabilities"), "tokens": found.pop("lengths"), **found}
+
+    @tf.function(input_signature=[text])
+    def count_tokens(text: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"tokens": tf.math.count_nonzero(translator.encode_source(text).ids, 1, dtype=tf.int32)}
+
+    functions = (serving_default, translate_n_best, translate_with_attention, score, count_tokens)
+    module = tf.Module()
+    # The variables alone: Keras's own attributes have no place in what a server loads.
+    module.variables_of_model = [variable.value for variable in translator.model.weights]
+    module.tokenizers = [translator.source_tokenizer, translator.target_tokenizer]
+    signatures = {function.__name__: function for function in functions}
+    tf.saved_model.save(module, os.fspath(path), signatures=signatures)
+    foreign = {op for op in foreign_ops(path) if not (translator.decoding.jit_compile and op.startswith("Xla"))}
+    if foreign:
+        raise RuntimeError(f"the exported graph has ops that not every runtime has: {', '.join(sorted(foreign))}")
+    concrete = {name: function.get_concrete_function() for name, function in signatures.items()}
+    return {
+        name: ([spec.name for spec in function.structured_input_signature[0]], list(function.structured_outputs))
+        for name, function in concrete.items()
+    }
+
+
+def foreign_ops(path: Path) -> set[str]:
+    """Return the ops of a SavedModel that neither TensorFlow nor tensorflow-text registers, or that need XLA."""
+    saved = SavedModel.FromString((path / "saved_model.pb").read_bytes())
+    graphs = [meta_graph.graph_def for meta_graph in saved.meta_graphs]
+    functions = [function for graph in graphs for function in graph.library.function]
+    nodes = [node for graph in graphs for node in graph.node] + [n for f in functions for n in f.node_def]
+    ops = {node.op for node in nodes} - {function.signature.name for function in functions} - TEXT_OPS
+    return {op for op in ops if op.startswith("Xla") or not hasattr(tf.raw_ops, op)}

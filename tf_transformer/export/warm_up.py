@@ -1,0 +1,37 @@
+"""Requests that TensorFlow Serving runs before it serves a version, so that the first client does not wait."""
+
+import os
+from pathlib import Path
+
+import tensorflow as tf
+from tensorflow_serving.apis.predict_pb2 import PredictRequest
+from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog, PredictLog
+
+from tf_transformer.runs.descriptions import WARM_UP
+from tf_transformer.tokenizers import END, SPACE_MARK, Tokenizer
+
+WORDS = 12
+"""Of the sentence; about as many as a sentence of news text has tokens."""
+BATCHES = (1, 8)
+"""Sentences of the requests."""
+
+
+def write_requests(model: Path, inputs: dict[str, list[str]], tokenizer: Tokenizer) -> None:
+    """Write requests beside a SavedModel.
+
+    Args:
+        model: its folder.
+        inputs: for each signature the names of what it takes.
+        tokenizer: of the source language; the sentence is of words that it has.
+    """
+    words = [piece.removeprefix(SPACE_MARK) for piece in tokenizer.pieces[END + 1 :] if piece.startswith(SPACE_MARK)]
+    sentence = " ".join([word for word in words if word][:WORDS]) or "a"
+    (model / WARM_UP).parent.mkdir(exist_ok=True)
+    with tf.io.TFRecordWriter(os.fspath(model / WARM_UP)) as writer:
+        for signature, names in inputs.items():
+            for size in BATCHES:
+                request = PredictRequest()
+                request.model_spec.signature_name = signature
+                for name in names:
+                    request.inputs[name].CopyFrom(tf.make_tensor_proto([sentence] * size))
+                writer.write(PredictionLog(predict_log=PredictLog(request=request)).SerializeToString())

@@ -1,0 +1,140 @@
+"""Atomic writes of files and folders, and reading lines of text."""
+
+import codecs
+import contextlib
+import gzip
+import os
+import shutil
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tf_transformer.errors import InputError
+
+
+@contextlib.contextmanager
+def written_whole(place: Path) -> Iterator[Path]:
+    """Give a path beside `place` for a file or a folder to be written to, and rename it to `place` at the end.
+
+    After an error nothing of it is left. The folder that `place` is in is made where there is none.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = place.with_name(f".{place.name}.{os.getpid()}")
+    _remove(beside, ignore_errors=False)  # of a killed process of the same number, as in a container
+    try:
+        yield beside
+        beside.rename(place)
+    finally:
+        _remove(beside, ignore_errors=True)  # the error that led here says more
+
+
+KEPT = (".lock", "lost+found")
+"""What is no content of a folder: the lock of who writes to it, and what the root of a file system has."""
+NEW, READY, OLD = (f".tf_transformer_{what}" for what in ("new", "ready", "old"))
+"""Folders within one whose contents are replaced: written, whole, and what was there before. Nobody else has such."""
+
+
+def contents_of(folder: Path) -> list[Path]:
+    """Return what is in a folder, if there is one, besides what replacing its contents leaves for a while."""
+    if not folder.exists():
+        return []
+    return sorted(path for path in folder.iterdir() if path.name not in (*KEPT, NEW, READY, OLD))
+
+
+def is_half_replaced(folder: Path) -> bool:
+    """Say whether a process ended while it replaced the contents of a folder."""
+    return any((folder / name).exists() for name in (NEW, READY, OLD))
+
+
+@contextlib.contextmanager
+def contents_replaced(folder: Path, head: str) -> Iterator[Path]:
+    """Give an empty folder; at the end what was written to it takes the place of the contents of `folder`.
+
+    The folder itself stays: it may be the root of a file system, or hold a lock. After an error its contents are what
+    they were. Whenever the process ends, `settle` makes of it what was there before or what has been written.
+
+    Args:
+        folder: exists; nobody else writes to it.
+        head: the file in both that says what they are: it goes first, and comes last.
+    """
+    settle(folder, head)
+    new = folder / NEW
+    new.mkdir()
+    try:
+        yield new
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)  # the error that led here says more
+        raise
+    old = folder / OLD
+    old.mkdir()
+    try:
+        _move(contents_of(folder), old, first=head)
+        new.rename(folder / READY)
+    finally:
+        settle(folder, head)
+
+
+def settle(folder: Path, head: str) -> None:
+    """Finish what a process began that replaced the contents of a folder, or undo it; `head` as in `contents_replaced`.
+
+    What was written is whole when its folder is called ready; before that, what was there comes back.
+    """
+    new, ready, old = (folder / name for name in (NEW, READY, OLD))
+    if ready.exists():
+        _move(list(ready.iterdir()), folder, last=head)
+        if old.exists():
+            shutil.rmtree(old)
+        ready.rmdir()  # at the very end: without it, what is old comes back
+    elif old.exists():
+        _move(list(old.iterdir()), folder, last=head)
+    for rest in (new, old):
+        if rest.exists():
+            shutil.rmtree(rest)
+
+
+def _move(paths: Iterable[Path], to: Path, *, first: str = "", last: str = "") -> None:
+    for path in sorted(paths, key=lambda path: (path.name == last, path.name != first)):
+        path.rename(to / path.name)
+
+
+def _remove(path: Path, ignore_errors: bool) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a UTF-8 file, packed by gzip where it is called .gz; see `decoded`.
+
+    Raises:
+        InputError: it cannot be read, is cut off or is not UTF-8.
+    """
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            return list(decoded(file, os.fspath(path)))
+    except (EOFError, zlib.error):
+        raise InputError(f"{path} is not a whole gzip file") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Decode lines as UTF-8; only a line feed, with or without a carriage return, ends a line.
+
+    A byte order mark at the beginning is left out.
+
+    Args:
+        lines: such as a file opened for reading bytes.
+        name: what an error calls them.
+
+    Raises:
+        InputError: a line that is not UTF-8.
+    """
+    for number, line in enumerate(lines, 1):
+        if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise InputError(f"{name} is UTF-16: convert it, such as by iconv -f UTF-16 -t UTF-8")
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError:
+            raise InputError(f"{name}, line {number}: not UTF-8") from None

@@ -1,0 +1,189 @@
+"""Attention (paper 3.2)."""
+
+import math
+from typing import Any
+
+import keras
+from keras import ops
+
+from tf_transformer.model.cache import Cache, FixedKeyValue, KeyValue
+from tf_transformer.model.explicit_mask import ExplicitMaskLayer
+from tf_transformer.model.linear import Linear
+
+
+def scaled_dot_product_attention(query: Any, key: Any, value: Any, mask: Any = None, dropout: Any = None) -> Any:
+    """Attend: softmax(query key^T / sqrt(depth)) value (paper 3.2.1).
+
+    The softmax is in float32 whatever the type of the inputs. A row that may attend to nothing gets equal weights.
+
+    Args:
+        query: [..., T, depth].
+        key: [..., S, depth].
+        value: [..., S, depth of values].
+        mask: boolean, True = attend; broadcasts to [..., T, S]. None attends everywhere.
+        dropout: a function applied to the weights before they meet the values.
+
+    Returns:
+        The output [..., T, depth of values] and the weights [..., T, S], of the type of `value`.
+    """
+    query = query * (1 / math.sqrt(query.shape[-1]))
+    scores = ops.cast(ops.matmul(query, ops.swapaxes(key, -1, -2)), "float32")
+    if mask is not None:
+        # Far below every score, yet finite: a row without a True stays free of NaN. Adding is cheaper than `where`.
+        scores = scores + (1 - ops.cast(mask, "float32")) * -1e9
+    # A lone position gets all the weight; Keras warns of a softmax over one element.
+    weights = ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
+    weights = ops.cast(weights, value.dtype)
+    return ops.matmul(weights if dropout is None else dropout(weights), value), weights
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class MultiHeadAttention(ExplicitMaskLayer):
+    """Multi-head attention (paper 3.2.2), heads of d_model // num_heads.
+
+    Called without a context it is self-attention, and its first call (or `build`) decides which of the two it is:
+    self-attention projects query, key and value by one fused product; attention to a context projects the query by
+    one, key and value by another.
+
+    Args:
+        d_model: width of query and output, D.
+        num_heads: number of heads, H.
+        dropout_rate: on the attention weights; the paper has none there.
+
+    Raises:
+        ValueError: d_model does not divide by num_heads.
+    """
+
+    def __init__(self, *, d_model: int, num_heads: int, dropout_rate: float = 0.0, **kwargs: Any):
+        super().__init__(**kwargs)
+        if num_heads < 1 or d_model % num_heads:
+            raise ValueError(f"d_model must divide by num_heads. Received: {d_model=}, {num_heads=}")
+        self.d_model = d_model
+        self.num_heads = num_heads
+        self.dropout_rate = dropout_rate
+        self.dropout = keras.layers.Dropout(dropout_rate, name="dropout", dtype=self.dtype_policy)
+        self.output_projection = Linear(d_model, name="output", dtype=self.dtype_policy)
+
+    def build(self, query_shape: tuple[int | None, ...], context_shape: Any = None) -> None:
+        """Create the weights: for self-attention, or with a `context_shape` for attention to a context."""
+        self.is_self_attention = context_shape is None
+        d, policy = self.d_model, self.dtype_policy
+        if self.is_self_attention:
+            self.query_key_value = Linear(3 * d, parts=3, name="query_key_value", dtype=policy)
+            self.query_key_value.build(query_shape)
+        else:
+            self.query = Linear(d, name="query", dtype=policy)
+            self.query.build(query_shape)
+            self.key_value = Linear(2 * d, parts=2, name="key_value", dtype=policy)
+            self.key_value.build(context_shape)
+        self.output_projection.build((*query_shape[:-1], d))
+
+    def call(self, query: Any, context: Any = None, mask: Any = None, training: bool | None = None) -> Any:
+        """Attend. query [B, T, D], context [B, S, any] -> output [B, T, D] and weights [B, H, T, S].
+
+        Args:
+            query: what attends.
+            context: what is attended to; the query itself by default.
+            mask: boolean, True = attend, broadcasting to [B, T, S]; see `padding_mask` and `causal_mask`. In
+                self-attention [B, S] is taken for a padding mask.
+            training: whether to drop.
+
+        Raises:
+            ValueError: a mask of another rank, or a context where the layer was built without one (or none where
+                it was built with one).
+        """
+        if (context is None) != self.is_self_attention:
+            built = "self-attention" if self.is_self_attention else "attention to a context"
+            raise ValueError(f"this layer was built for {built}; make another for the other kind. Received: {context=}")
+        if context is None:
+            if mask is not None and len(mask.shape) == 2:
+                # What Keras itself hands on from `Embedding(mask_zero=True)`: the padding of the query.
+                mask = ops.expand_dims(mask, axis=1)
+            query, key, value = self._split_heads(self.query_key_value(query), 3)
+        else:
+            (query,) = self._split_heads(self.query(query), 1)
+            key, value = self.project_context(context)
+        if mask is not None:
+            if len(mask.shape) != 3:
+                raise ValueError(
+                    "mask must have three axes and broadcast to [B, T, S]; padding_mask(ids) and causal_mask(length) "
+                    f"make such masks. Received: mask of shape {tuple(mask.shape)}"
+                )
+            mask = ops.expand_dims(mask, axis=1)
+        drop = None
+        if self.dropout_rate:
+            drop = lambda weights: self.dropout(weights, training=training)  # noqa: E731
+        output, weights = scaled_dot_product_attention(query, key, value, mask, drop)
+        batch, _, length, _ = ops.shape(output)
+        output = ops.reshape(ops.transpose(output, (0, 2, 1, 3)), (batch, length, self.d_model))
+        return self.output_projection(output), weights
+
+    def project_context(self, context: Any) -> KeyValue:
+        """Project a context [B, S, any] to its keys and values, once for many calls of `step_to`."""
+        return KeyValue(*self._split_heads(self.key_value(context), 2))
+
+    def step(self, x: Any, position: Any, cache: Cache) -> tuple[Any, Any, Cache]:
+        """Self-attention of one new position in each of R rows, to itself and to the cached ones before it.
+
+        Args:
+            x: the new positions, [R, D].
+            position: 0 or more, scalar.
+            cache: the positions before them (see `empty_cache`).
+
+        Returns:
+            The output [R, D], the weights [R, H, 1, S] and the cache with the new position; S is its length.
+        """
+        shape = (-1, 3, self.num_heads, 1, self.d_model // self.num_heads)
+        query, key, value = ops.unstack(ops.reshape(self.query_key_value(x), shape), axis=1)
+        cache, mask = cache.add(KeyValue(key, value), position)
+        output, weights = scaled_dot_product_attention(query, cache.key, cache.value, mask)
+        return self.output_projection(ops.reshape(output, (-1, self.d_model))), weights, cache
+
+    def step_to(self, x: Any, context: KeyValue, mask: Any) -> tuple[Any, Any]:
+        """Attend to B projected contexts from one new position in each of B * K rows, K of them for each context.
+
+        Args:
+            x: the new positions, [B * K, D].
+            context: of `project_context`.
+            mask: boolean, True = attend, [B, 1, S].
+
+        Returns:
+            The output [B * K, D] and the weights [B, H, K, S].
+        """
+        # The rows of a context attend to it as the positions of one query would: it is there once.
+        shape = (ops.shape(context.key)[0], -1, self.num_heads, self.d_model // self.num_heads)
+        query = ops.transpose(ops.reshape(self.query(x), shape), (0, 2, 1, 3))
+        output, weights = scaled_dot_product_attention(query, *context, ops.expand_dims(mask, axis=1))
+        output = ops.reshape(ops.transpose(output, (0, 2, 1, 3)), (-1, self.d_model))
+        return self.output_projection(output), weights
+
+    def empty_cache(self, batch: Any, length: Any = None) -> Cache:
+        """Return a cache of no positions for `batch` rows: one that grows, or one with room for `length` positions."""
+        shape = (batch, self.num_heads, 0 if length is None else length, self.d_model // self.num_heads)
+        empty = ops.zeros(shape, dtype=self.compute_dtype)
+        return KeyValue(empty, empty) if length is None else FixedKeyValue(empty, empty)
+
+    def _split_heads(self, x: Any, parts: int) -> Any:
+        """[B, T, parts * D] -> `parts` tensors [B, H, T, D/H]."""
+        batch, length = ops.shape(x)[:2]
+        x = ops.reshape(x, (batch, length, parts, self.num_heads, self.d_model // self.num_heads))
+        return ops.unstack(ops.transpose(x, (2, 0, 3, 1, 4)), axis=0)
+
+    def compute_output_spec(
+        self, query: Any, context: Any = None, mask: Any = None, training: bool | None = None
+    ) -> Any:
+        """Return the specifications of output and weights."""
+        batch, length = query.shape[:2]
+        attended = (query if context is None else context).shape[1]
+        return (
+            keras.KerasTensor((batch, length, self.d_model), dtype=self.compute_dtype),
+            keras.KerasTensor((batch, self.num_heads, length, attended), dtype=self.compute_dtype),
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return super().get_config() | {
+            "d_model": self.d_model,
+            "num_heads": self.num_heads,
+            "dropout_rate": self.dropout_rate,
+        }

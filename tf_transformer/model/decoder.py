@@ -1,0 +1,247 @@
+"""The decoder (paper 3.1)."""
+
+from typing import Any, NamedTuple
+
+import keras
+
+from tf_transformer.model.attention import MultiHeadAttention
+from tf_transformer.model.cache import Cache, KeyValue
+from tf_transformer.model.encoder import FeedForward
+from tf_transformer.model.explicit_mask import ExplicitMaskLayer
+from tf_transformer.model.layer_norm import LayerNorm
+from tf_transformer.model.masks import causal_mask
+from tf_transformer.model.positions import PositionalEmbedding, TokenEmbedding
+from tf_transformer.model.residual import Residual
+
+
+class Memory(NamedTuple):
+    """What the decoder reads of the source: computed once a sentence."""
+
+    layers: tuple[KeyValue, ...]
+    """the projected source of every layer"""
+    mask: Any
+    """[B, 1, S], True = attend"""
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class DecoderLayer(ExplicitMaskLayer):
+    """One layer of the decoder: causal self-attention, attention to the source, feed-forward (paper 3.1).
+
+    Args:
+        d_model: width, D.
+        num_heads: attention heads, H.
+        dff: width inside the feed-forward sub-layer.
+        dropout_rate: on the outputs of the sub-layers.
+        norm: "post" (the paper) or "pre".
+        attention_dropout_rate: on the attention weights.
+        activation: name of a Keras activation for the feed-forward sub-layer.
+    """
+
+    def __init__(
+        self,
+        *,
+        d_model: int,
+        num_heads: int,
+        dff: int,
+        dropout_rate: float = 0.1,
+        norm: str = "post",
+        attention_dropout_rate: float = 0.0,
+        activation: str = "relu",
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.config: dict[str, Any] = dict(
+            d_model=d_model,
+            num_heads=num_heads,
+            dff=dff,
+            dropout_rate=dropout_rate,
+            norm=norm,
+            attention_dropout_rate=attention_dropout_rate,
+            activation=activation,
+        )
+        policy = self.dtype_policy
+        attention: dict[str, Any] = dict(
+            d_model=d_model, num_heads=num_heads, dropout_rate=attention_dropout_rate, dtype=policy
+        )
+        residual: dict[str, Any] = dict(dropout_rate=dropout_rate, norm=norm, dtype=policy)
+        self.self_attention = MultiHeadAttention(**attention, name="self_attention")
+        self.self_residual = Residual(**residual, name="self_attention_residual")
+        self.cross_attention = MultiHeadAttention(**attention, name="cross_attention")
+        self.cross_residual = Residual(**residual, name="cross_attention_residual")
+        self.feed_forward = FeedForward(
+            d_model, dff, dropout_rate, norm=norm, activation=activation, name="feed_forward", dtype=policy
+        )
+
+    def build(self, x_shape: tuple[int | None, ...], context_shape: Any) -> None:
+        """Create the weights for x [B, T, D] and a context [B, S, any]."""
+        self.self_attention.build(x_shape)
+        self.self_residual.build(x_shape)
+        self.cross_attention.build(x_shape, context_shape)
+        self.cross_residual.build(x_shape)
+        self.feed_forward.build(x_shape)
+
+    def call(
+        self, x: Any, context: Any, mask: Any = None, context_mask: Any = None, training: bool | None = None
+    ) -> Any:
+        """Decode x [B, T, D], reading context [B, S, any], -> [B, T, D].
+
+        Args:
+            x: the target positions.
+            context: the encoded source.
+            mask: boolean, True = attend, broadcasting to [B, T, T], in addition to the causal mask that the layer
+                itself applies.
+            context_mask: boolean, True = attend, broadcasting to [B, T, S].
+            training: whether to drop.
+        """
+        return self.call_with_weights(x, context, mask, context_mask, training)[0]
+
+    def call_with_weights(
+        self, x: Any, context: Any, mask: Any = None, context_mask: Any = None, training: bool | None = None
+    ) -> tuple[Any, Any]:
+        """As `call`, of a layer that is built: the output, and its weights on the source [B, H, T, S]."""
+        causal = causal_mask(x.shape[1] or keras.ops.shape(x)[1])
+        mask = causal if mask is None else keras.ops.logical_and(mask, causal)
+        y, _ = self.self_attention(self.self_residual.enter(x), mask=mask, training=training)
+        x = self.self_residual.leave(x, y, training)
+        y, weights = self.cross_attention(self.cross_residual.enter(x), context, mask=context_mask, training=training)
+        x = self.cross_residual.leave(x, y, training)
+        return self.feed_forward(x, training=training), weights
+
+    def step(self, x: Any, position: Any, cache: Cache, context: KeyValue, context_mask: Any) -> tuple[Any, Any, Cache]:
+        """Decode one new position x [B * K, D] after those in the cache, of K hypotheses for each of B sources.
+
+        Returns:
+            The output [B * K, D], its weights on the source [B, H, K, S] and the cache with the new position.
+        """
+        y, _, cache = self.self_attention.step(self.self_residual.enter(x), position, cache)
+        x = self.self_residual.leave(x, y)
+        y, weights = self.cross_attention.step_to(self.cross_residual.enter(x), context, context_mask)
+        x = self.cross_residual.leave(x, y)
+        return self.feed_forward(x), weights, cache
+
+    def compute_output_shape(self, x_shape: tuple[int | None, ...], context_shape: Any) -> tuple[int | None, ...]:
+        """Return the shape of x."""
+        return x_shape
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return super().get_config() | self.config
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class Decoder(ExplicitMaskLayer):
+    """The decoder: embeddings with positions, then a stack of layers (paper 3.1).
+
+    Args:
+        num_layers: layers of the stack.
+        d_model: width, D.
+        num_heads: attention heads, H.
+        dff: width inside the feed-forward sub-layers.
+        vocab_size: number of target tokens.
+        dropout_rate: on sub-layer outputs and on the embedding sums.
+        norm: "post" (the paper), or "pre" with a final layer norm.
+        positions: "sinusoidal" or "learned"; with `max_positions`, see `PositionalEmbedding`.
+        max_positions: size of the learned table.
+        attention_dropout_rate: on the attention weights.
+        activation: name of a Keras activation for the feed-forward sub-layers.
+        tokens: a `TokenEmbedding` to share with the encoder (paper 3.4); a new one by default.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        dff: int,
+        vocab_size: int,
+        dropout_rate: float = 0.1,
+        norm: str = "post",
+        positions: str = "sinusoidal",
+        max_positions: int = 1024,
+        attention_dropout_rate: float = 0.0,
+        activation: str = "relu",
+        tokens: TokenEmbedding | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        layer: dict[str, Any] = dict(
+            d_model=d_model,
+            num_heads=num_heads,
+            dff=dff,
+            dropout_rate=dropout_rate,
+            norm=norm,
+            attention_dropout_rate=attention_dropout_rate,
+            activation=activation,
+        )
+        table: dict[str, Any] = dict(positions=positions, max_positions=max_positions)
+        self.config: dict[str, Any] = dict(num_layers=num_layers, vocab_size=vocab_size, **layer, **table)
+        policy = self.dtype_policy
+        self.embedding = PositionalEmbedding(
+            vocab_size,
+            d_model,
+            dropout_rate=dropout_rate,
+            **table,
+            tokens=tokens,
+            name="embedding",
+            dtype=policy,
+        )
+        self.stack = [DecoderLayer(**layer, name=f"layer_{i}", dtype=policy) for i in range(num_layers)]
+        self.final_norm = LayerNorm(name="final_norm", dtype=policy) if norm == "pre" else None
+
+    def build(self, ids_shape: tuple[int | None, ...], context_shape: Any) -> None:
+        """Create the weights."""
+        self.embedding.build(ids_shape)
+        shape = (*ids_shape, self.config["d_model"])
+        for layer in self.stack:
+            layer.build(shape, context_shape)
+        if self.final_norm is not None:
+            self.final_norm.build(shape)
+
+    def call(
+        self, ids: Any, context: Any, mask: Any = None, context_mask: Any = None, training: bool | None = None
+    ) -> Any:
+        """Decode ids [B, T], reading context [B, S, D], -> [B, T, D]; the masks are as in `DecoderLayer`."""
+        x = self.embedding(ids, training=training)
+        for layer in self.stack:
+            x = layer(x, context, mask=mask, context_mask=context_mask, training=training)
+        return x if self.final_norm is None else self.final_norm(x)
+
+    def attention(self, ids: Any, context: Any, mask: Any = None, context_mask: Any = None) -> tuple[Any, ...]:
+        """Return for every layer the weights [B, H, T, S] that `call` gives the source, without dropout."""
+        x, all_weights = self.embedding(ids, training=False), []
+        for layer in self.stack:
+            x, weights = layer.call_with_weights(x, context, mask, context_mask, training=False)
+            all_weights.append(weights)
+        return tuple(all_weights)
+
+    def memorize(self, context: Any, context_mask: Any) -> Memory:
+        """Project the encoded source [B, S, D] for every layer, once for all steps."""
+        return Memory(tuple(layer.cross_attention.project_context(context) for layer in self.stack), context_mask)
+
+    def empty_cache(self, batch: Any, length: Any = None) -> tuple[Cache, ...]:
+        """Return the caches of all layers before the first position of `batch` rows; see `MultiHeadAttention`."""
+        return tuple(layer.self_attention.empty_cache(batch, length) for layer in self.stack)
+
+    def step(self, ids: Any, position: Any, cache: tuple[Cache, ...], memory: Memory) -> tuple[Any, Any, Any]:
+        """Decode the ids [B * K] at `position`, after those in the cache, of K hypotheses for each of B sources.
+
+        Returns:
+            The output [B * K, D], for every layer its weights on the source [B, H, K, S], and the new cache.
+        """
+        x = keras.ops.squeeze(self.embedding(keras.ops.expand_dims(ids, 1), start=position), 1)
+        all_weights, new_cache = [], []
+        for layer, kept, context in zip(self.stack, cache, memory.layers, strict=True):
+            x, weights, kept = layer.step(x, position, kept, context, memory.mask)
+            all_weights.append(weights)
+            new_cache.append(kept)
+        x = x if self.final_norm is None else self.final_norm(x)
+        return x, tuple(all_weights), tuple(new_cache)
+
+    def compute_output_shape(self, ids_shape: tuple[int | None, ...], context_shape: Any) -> Any:
+        """Return [B, T, D]."""
+        return (*ids_shape, self.config["d_model"])
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments, save for shared tokens: those belong to the model that shares them."""
+        return super().get_config() | self.config

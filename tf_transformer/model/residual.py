@@ -1,0 +1,36 @@
+"""What stands around every sub-layer: residual connection, dropout, layer norm."""
+
+from typing import Any
+
+import keras
+
+from tf_transformer.model.layer_norm import LayerNorm
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class Residual(keras.layers.Layer):
+    """The frame of a sub-layer (paper 3.1 and 5.4); enter it before the sub-layer, leave it after.
+
+    norm="post", the paper: LayerNorm(x + dropout(sublayer(x))). norm="pre": x + dropout(sublayer(LayerNorm(x))).
+    """
+
+    def __init__(self, dropout_rate: float, *, norm: str = "post", **kwargs: Any):
+        super().__init__(**kwargs)
+        if norm not in ("post", "pre"):
+            raise ValueError(f'norm must be "post" or "pre". Received: {norm=}')
+        self.is_pre = norm == "pre"
+        self.dropout = keras.layers.Dropout(dropout_rate, name="dropout", dtype=self.dtype_policy)
+        self.norm = LayerNorm(name="norm", dtype=self.dtype_policy)
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Create the weights for x [..., D]."""
+        self.norm.build(input_shape)
+
+    def enter(self, x: Any) -> Any:
+        """Return what the sub-layer reads."""
+        return self.norm(x) if self.is_pre else x
+
+    def leave(self, x: Any, y: Any, training: bool | None = None) -> Any:
+        """Return x joined with the sub-layer's output y."""
+        x = x + self.dropout(y, training=training)
+        return x if self.is_pre else self.norm(x)

@@ -1,0 +1,168 @@
+"""The Transformer, in pure Keras."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from tf_transformer.model.cache import Cache
+from tf_transformer.model.decoder import Decoder, Memory
+from tf_transformer.model.encoder import Encoder
+from tf_transformer.model.linear import Linear
+from tf_transformer.model.masks import padding_mask
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class Transformer(keras.Model):
+    """The encoder-decoder Transformer of "Attention Is All You Need" (paper section 3).
+
+    It takes one argument, the pair `(source_ids [B, S], target_ids [B, T])` of integers with padding 0, and gives the
+    logits [B, T, V] in float32: at position t those of the token after `target_ids[:, t]`. Padding of source and
+    target is masked inside.
+
+    Args:
+        num_layers: layers of the encoder, and of the decoder.
+        d_model: width, D; even, and a multiple of num_heads.
+        num_heads: attention heads, H.
+        dff: width inside the feed-forward sub-layers.
+        input_vocab_size: number of source tokens.
+        target_vocab_size: number of target tokens, V.
+        dropout_rate: on sub-layer outputs and on the embedding sums (paper 5.4).
+        norm: "post" (the paper), or "pre" with a final layer norm on each stack.
+        positions: "sinusoidal" (the paper), or "learned" (paper table 3, row E).
+        max_positions: size of the table of learned positions; a longer input is an error. Unused otherwise.
+        share_embeddings: "none"; "target" ties the output to the target embedding; "all" ties the source embedding
+            as well (paper 3.4) and needs one vocabulary for both languages.
+        attention_dropout_rate: on the attention weights; the paper has none there.
+        activation: name of a Keras activation for the feed-forward sub-layers.
+
+    Raises:
+        ValueError: d_model does not divide by num_heads; an unknown word for an option; embeddings all shared
+            between vocabularies of different sizes.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        dff: int,
+        input_vocab_size: int,
+        target_vocab_size: int,
+        dropout_rate: float = 0.1,
+        norm: str = "post",
+        positions: str = "sinusoidal",
+        max_positions: int = 1024,
+        share_embeddings: str = "none",
+        attention_dropout_rate: float = 0.0,
+        activation: str = "relu",
+        **kwargs: Any,
+    ):
+        super().__init__(**{"name": "transformer", **kwargs})
+        if share_embeddings not in ("none", "target", "all"):
+            raise ValueError(f'share_embeddings must be "none", "target" or "all". Received: {share_embeddings=}')
+        if share_embeddings == "all" and input_vocab_size != target_vocab_size:
+            raise ValueError(
+                'share_embeddings="all" needs one vocabulary for both languages. '
+                f"Received: {input_vocab_size=}, {target_vocab_size=}"
+            )
+        sizes = (num_layers, d_model, num_heads, dff, input_vocab_size, target_vocab_size)
+        if not all(isinstance(size, int) and size > 0 for size in sizes):
+            raise ValueError(
+                "sizes must be integers above 0. Received: "
+                f"{num_layers=}, {d_model=}, {num_heads=}, {dff=}, {input_vocab_size=}, {target_vocab_size=}"
+            )
+        stack: dict[str, Any] = dict(
+            num_layers=num_layers,
+            d_model=d_model,
+            num_heads=num_heads,
+            dff=dff,
+            dropout_rate=dropout_rate,
+            norm=norm,
+            positions=positions,
+            max_positions=max_positions,
+            attention_dropout_rate=attention_dropout_rate,
+            activation=activation,
+        )
+        self.config: dict[str, Any] = dict(
+            stack,
+            input_vocab_size=input_vocab_size,
+            target_vocab_size=target_vocab_size,
+            share_embeddings=share_embeddings,
+        )
+        policy = self.dtype_policy
+        self.encoder = Encoder(**stack, vocab_size=input_vocab_size, name="encoder", dtype=policy)
+        shared = self.encoder.embedding.tokens if share_embeddings == "all" else None
+        self.decoder = Decoder(**stack, vocab_size=target_vocab_size, tokens=shared, name="decoder", dtype=policy)
+        self.output_projection = None
+        if share_embeddings == "none":
+            # As `TokenEmbedding.logits`: in the type of the variables.
+            variables = policy.variable_dtype
+            self.output_projection = Linear(target_vocab_size, use_bias=False, name="output", dtype=variables)
+
+    def build(self, input_shape: Any) -> None:
+        """Create the weights for a pair of shapes [B, S], [B, T]."""
+        source, target = input_shape
+        d_model = self.config["d_model"]
+        self.encoder.build(source)
+        self.decoder.build(target, (*source, d_model))
+        if self.output_projection is not None:
+            self.output_projection.build((*target, d_model))
+
+    def call(self, inputs: tuple[Any, Any], training: bool | None = None) -> Any:
+        """Return the logits [B, T, V], float32, for `(source_ids [B, S], target_ids [B, T])`."""
+        source_ids, target_ids = inputs
+        source_mask = padding_mask(source_ids)
+        context = self.encoder(source_ids, mask=source_mask, training=training)
+        x = self.decoder(
+            target_ids, context, mask=padding_mask(target_ids), context_mask=source_mask, training=training
+        )
+        return self._logits(x)
+
+    def encode(self, source_ids: Any) -> Memory:
+        """Encode source_ids [B, S] for decoding, without dropout."""
+        mask = padding_mask(source_ids)
+        return self.decoder.memorize(self.encoder(source_ids, mask=mask, training=False), mask)
+
+    def empty_cache(self, batch: Any, length: Any = None) -> tuple[Cache, ...]:
+        """Return what `decode_step` keeps before the first of its steps, for `batch` hypotheses.
+
+        It grows with every step, or has room for `length` of them: all shapes stay as they are then, as XLA needs it.
+        """
+        return self.decoder.empty_cache(batch, length)
+
+    def decode_step(self, ids: Any, position: Any, cache: tuple[Cache, ...], memory: Memory) -> tuple[Any, Any, Any]:
+        """Decode one position without dropout, of K hypotheses for each of B sources, one source after the other.
+
+        Args:
+            ids: the tokens at `position`, [B * K]; the start token at position 0.
+            position: 0 or more, scalar.
+            cache: what the step at the position before returned; at position 0 `empty_cache`.
+            memory: of `encode`.
+
+        Returns:
+            The logits [B * K, V] of the next token, float32; for every layer the weights of the attention to the
+            source, [B, H, K, S]; the cache for the next step.
+        """
+        x, weights, cache = self.decoder.step(ids, position, cache, memory)
+        return self._logits(x), weights, cache
+
+    def attention(self, inputs: tuple[Any, Any]) -> tuple[Any, ...]:
+        """Return for every layer the weights [B, H, T, S] of the attention to the source, without dropout.
+
+        Row t of `(source_ids [B, S], target_ids [B, T])` is what was attended to in finding the token after
+        `target_ids[:, t]`.
+        """
+        source_ids, target_ids = inputs
+        source_mask = padding_mask(source_ids)
+        context = self.encoder(source_ids, mask=source_mask, training=False)
+        return self.decoder.attention(target_ids, context, padding_mask(target_ids), source_mask)
+
+    def _logits(self, x: Any) -> Any:
+        logits = self.decoder.embedding.tokens.logits if self.output_projection is None else self.output_projection
+        return ops.cast(logits(x), "float32")
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return super().get_config() | self.config

@@ -1,0 +1,1 @@
+"""From strings to strings: tokenizers, model and search together, and what opens them."""

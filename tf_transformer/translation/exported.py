@@ -1,0 +1,72 @@
+"""What translates by a SavedModel of ours."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import tensorflow as tf
+
+from tf_transformer.errors import InputError
+from tf_transformer.runs.descriptions import Described, is_export
+from tf_transformer.tokenizers import text_of
+from tf_transformer.translation.results import Scored, Translations, rows_of, token_scores_of
+
+
+class ExportedTranslator:
+    """A SavedModel that `export` wrote.
+
+    Raises:
+        InputError: not a SavedModel of ours.
+    """
+
+    def __init__(self, path: str | Path | Described):
+        export = path if isinstance(path, Described) else Described(path)
+        self.path, self.description, self._decoding = export.path, export.description, export.config.decoding
+        if not is_export(self.path):
+            raise InputError(f"{self.path} is not a SavedModel of ours: it has no saved_model.pb")
+        try:
+            self._model = tf.saved_model.load(os.fspath(self.path))
+            self._translate, self._n_best, self._score, self._count = (
+                self._model.signatures[name]
+                for name in ("serving_default", "translate_n_best", "score", "count_tokens")
+            )
+        except KeyError as error:
+            raise InputError(
+                f"{self.path} has no signature {error}: an earlier version wrote it; export it again"
+            ) from None
+        except (OSError, ValueError, tf.errors.OpError) as error:
+            raise InputError(f"{self.path} is damaged: {error}") from None
+
+    def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
+        """Translate Python strings; warnings name those that were cut, by their numbers where they have some."""
+        found = self._translate(text=text_of(sentences))
+        texts, scores = found["translation"][:, None], found["score"][:, None]
+        return [text for [(text, _)] in rows_of(Translations(texts, scores, found["is_truncated"]), sentences, numbers)]
+
+    def n_best_strings(
+        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
+    ) -> list[list[tuple[str, float]]]:
+        """Translate Python strings in n ways each: the translations with their scores, the best first.
+
+        Raises:
+            InputError: more than the beam size of the export.
+        """
+        self.check_n_best(n)
+        found = self._n_best(text=text_of(sentences))
+        rows = rows_of(Translations(found["translations"], found["scores"], found["is_truncated"]), sentences, numbers)
+        return [row[:n] for row in rows]
+
+    def check_n_best(self, n: int) -> None:
+        """Raise InputError where the export does not give as many translations."""
+        self._decoding.check_n_best(n)
+
+    def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
+        """Return for every pair of source and target the log-probabilities of the target's tokens."""
+        source, target = (text_of([pair[i] for pair in pairs]) for i in range(2))
+        found = self._score(source=source, target=target)
+        names = ("log_probability", "token_log_probabilities", "tokens", "is_truncated")
+        return token_scores_of(Scored(*map(found.__getitem__, names)), pairs, numbers)
+
+    def count_tokens(self, sentences: list[str]) -> list[int]:
+        """Return how many source tokens the search takes of each sentence, the end token among them."""
+        return self._count(text=text_of(sentences))["tokens"].numpy().tolist()

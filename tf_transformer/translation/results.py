@@ -1,0 +1,120 @@
+"""What a translator gives back: tensors, and the Python strings in them."""
+
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import tensorflow as tf
+
+log = logging.getLogger(__name__)
+
+
+class Source(NamedTuple):
+    """Tokenised sentences."""
+
+    ids: tf.Tensor
+    """[B, S], int32: the end token at the end, then padding"""
+    is_truncated: tf.Tensor
+    """[B], boolean: whether a sentence had more tokens than the search takes, and was cut"""
+
+
+class Translations(NamedTuple):
+    """Translations of B sentences."""
+
+    texts: tf.Tensor
+    """[B], or [B, N], the best first; string"""
+    scores: tf.Tensor
+    """of each, float32"""
+    is_truncated: tf.Tensor
+    """[B], boolean: whether a sentence had more tokens than the search takes, and was cut"""
+
+
+class Scored(NamedTuple):
+    """How probable B given translations are; logarithms to base e."""
+
+    log_probabilities: tf.Tensor
+    """[B]: of their tokens, the end token among them, summed"""
+    token_log_probabilities: tf.Tensor
+    """[B, T]: of each token; 0 beyond the end"""
+    lengths: tf.Tensor
+    """[B], int32: tokens"""
+    is_truncated: tf.Tensor
+    """[B], boolean: whether a sentence or its translation was cut"""
+
+
+class Attention(NamedTuple):
+    """What every token of a translation attended to."""
+
+    source_tokens: list[str]
+    """S pieces, the end token among them"""
+    target_tokens: list[str]
+    """T pieces, the end token among them where there is one"""
+    weights: np.ndarray
+    """[layers, heads, T, S], float32; each row adds up to 1"""
+
+
+class Aligned(NamedTuple):
+    """Translations of B sentences, with what their tokens attended to."""
+
+    texts: tf.Tensor
+    """[B], string"""
+    source_tokens: tf.Tensor
+    """[B, S], string: the pieces, the end token among them; padding is empty"""
+    target_tokens: tf.Tensor
+    """[B, T], string, likewise"""
+    attention: tf.Tensor
+    """[B, T, S], float32: the mean of the heads of a layer; 0 where either is padding"""
+    is_truncated: tf.Tensor
+    """[B], as in `Source`"""
+
+
+class TextTranslator(Protocol):
+    """What translates Python strings, whatever it is made of."""
+
+    def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
+        """Translate sentences; warnings name those that were cut, by their numbers where they have some."""
+
+    def n_best_strings(
+        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
+    ) -> list[list[tuple[str, float]]]:
+        """Translate sentences in n ways each: the translations with their scores, the best first."""
+
+    def check_n_best(self, n: int) -> None:
+        """Raise InputError where there are not so many translations of a sentence."""
+
+    def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
+        """Return for every pair of source and target the log-probabilities of the target's tokens."""
+
+    def count_tokens(self, sentences: list[str]) -> list[int]:
+        """Return how many source tokens of each sentence the search takes, the end token among them."""
+
+
+def rows_of(
+    found: Translations, sentences: list[str], numbers: Sequence[int] | None = None
+) -> list[list[tuple[str, float]]]:
+    """Return what was found, [B, N], as Python strings with their scores; a line feed in one becomes a space.
+
+    A warning names each of the sentences that was cut, by its number where they have numbers.
+    """
+    _warn(sentences, found.is_truncated, numbers)
+    texts = [[text.decode().replace("\n", " ") for text in row] for row in found.texts.numpy()]
+    return [list(zip(*row, strict=True)) for row in zip(texts, found.scores.numpy().tolist(), strict=True)]
+
+
+def token_scores_of(
+    found: Scored, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None
+) -> list[list[float]]:
+    """Return for every pair the log-probabilities of its target's tokens; warnings as of `rows_of`."""
+    _warn([f"{source}\t{target}" for source, target in pairs], found.is_truncated, numbers)
+    rows = zip(found.token_log_probabilities.numpy(), found.lengths.numpy(), strict=True)
+    return [row[:length].tolist() for row, length in rows]
+
+
+def _warn(sentences: list[str], is_truncated: tf.Tensor, numbers: Sequence[int] | None) -> None:
+    for i in tf.where(is_truncated).numpy()[:, 0]:
+        log.warning(
+            "%scut: it has more than max_source_length tokens, or than the model has positions: %.60s ...",
+            f"line {numbers[i]} was " if numbers else "",
+            sentences[i],
+        )

@@ -1,0 +1,157 @@
+"""Search with a Transformer: from source ids to hypotheses, as a `DecodingConfig` says."""
+
+import functools
+from typing import Any
+
+import tensorflow as tf
+
+from tf_transformer.config import DecodingConfig
+from tf_transformer.decoding import Hypotheses, Rules, Sentences, beam_search, greedy, length_penalty, sample
+from tf_transformer.errors import InputError
+from tf_transformer.model import Transformer
+from tf_transformer.tokenizers import END, PAD, START, UNKNOWN
+
+MIN_WIDTH = 16
+"""Source tokens that XLA compiles for at least."""
+
+
+class Search:
+    """Finds translations of source ids.
+
+    Args:
+        model: a built Transformer.
+        decoding: how to search.
+
+    Raises:
+        InputError: an attention layer that the model does not have.
+    """
+
+    def __init__(self, model: Transformer, decoding: DecodingConfig):
+        self.model = model
+        self.decoding = decoding
+        layers, layer = model.config["num_layers"], decoding.attention_layer
+        if layer is not None and layer > layers:
+            raise InputError(f"attention_layer must be at most the layers of the model, {layers}. Received: {layer}")
+        self._compiled: dict[int, Any] = {}
+
+    def __call__(self, ids: tf.Tensor, keys: tf.Tensor, n_best: int = 1, prefix: Any = ()) -> Hypotheses:
+        """Search for translations of ids.
+
+        Args:
+            ids: [B, S], int32: the end token at the end, then padding.
+            keys: [B], int64: what decides, with the seed, what is drawn.
+            n_best: hypotheses of each.
+            prefix: [B, P], int32: tokens to begin with, then padding; () has none.
+
+        Raises:
+            InputError: more wanted than there are hypotheses.
+        """
+        self.decoding.check_n_best(n_best)
+        tokens = tf.math.count_nonzero(ids != PAD, axis=1, dtype=tf.int32)
+        limits = tf.where(tokens > 1, self._limit(tokens), 0)
+        if self.decoding.jit_compile:
+            return self._find_compiled(ids, keys, limits, n_best, prefix)
+        uniform = self._uniform(keys, tf.reduce_max(tf.concat([limits, [1]], axis=0)))
+        return self._find(ids, limits, uniform, prefix, n_best=n_best)
+
+    def alignment(self, ids: tf.Tensor, written: tf.Tensor) -> tf.Tensor:
+        """Return what those after `written` [B, T] attend to: [B, T, S], the mean of the attention layer's heads."""
+        return self._mean_of_heads(self.model.attention((ids, written)))
+
+    @property
+    def most_positions(self) -> int | None:
+        """Positions that the model has learned; None where any will do."""
+        return self.model.config["max_positions"] if self.model.config["positions"] == "learned" else None
+
+    def _find_compiled(
+        self, ids: tf.Tensor, keys: tf.Tensor, limits: tf.Tensor, n_best: int, prefix: Any
+    ) -> Hypotheses:
+        """Search by XLA. It compiles for each size of a batch: they are powers of two, so that there are few."""
+        size, width = tf.shape(ids)[0], tf.shape(ids)[1]
+        rows = [0, _power_of_two(size) - size]
+        columns = tf.maximum(_power_of_two(width), MIN_WIDTH)
+        if self.most_positions is not None:
+            columns = tf.minimum(columns, self.most_positions)
+        uniform = self._uniform(keys, self._limit(columns))
+        if tf.is_tensor(uniform):
+            uniform = tf.pad(uniform, [rows, [0, 0]])
+        if tf.is_tensor(prefix):
+            length = tf.shape(prefix)[1]
+            prefix = tf.pad(prefix, [rows, [0, _power_of_two(length) - length]])
+        if n_best not in self._compiled:
+            find = functools.partial(self._find, n_best=n_best, is_fixed=True)
+            self._compiled[n_best] = tf.function(find, jit_compile=True)
+        ids = tf.pad(ids, [rows, [0, columns - width]])
+        found = self._compiled[n_best](ids, tf.pad(limits, [rows]), uniform, prefix)
+        return tf.nest.map_structure(lambda tensor: tensor[:size], found)
+
+    def _find(
+        self, ids: tf.Tensor, limits: tf.Tensor, uniform: Any, prefix: Any, n_best: int, is_fixed: bool = False
+    ) -> Hypotheses:
+        """Search; by tensors whose shapes stay as they are, if they are to be fixed."""
+        settings = self.decoding
+        capacity = self._limit(tf.shape(ids)[1]) if is_fixed else None
+        covered = tf.cast(ids == PAD, tf.float32) if settings.coverage_penalty else ()
+        sentences = Sentences(limits, self.model.encode(ids), prefix, uniform, covered)
+        width = settings.hypotheses
+        cache = self.model.empty_cache(tf.size(limits) * width, capacity)
+        banned = (UNKNOWN,) if settings.ban_unknown else ()
+        rules = Rules(START, END, PAD, banned, settings.min_length, settings.no_repeat_ngram)
+        if settings.temperature:
+            cut = (settings.temperature, settings.top_k, settings.top_p)
+            return self._penalised(sample(self._step, cache, sentences, rules, *cut, capacity=capacity))
+        if width == 1:
+            return self._penalised(greedy(self._step, cache, sentences, rules, capacity=capacity))
+        return beam_search(
+            self._step,
+            cache,
+            sentences,
+            rules,
+            beam_size=width,
+            alpha=settings.length_penalty,
+            beta=settings.coverage_penalty,
+            n_best=n_best,
+            early_stopping=settings.early_stopping,
+            capacity=capacity,
+        )
+
+    def _step(self, ids: tf.Tensor, position: tf.Tensor, cache: Any, memory: Any) -> tuple[tf.Tensor, Any, Any]:
+        logits, weights, cache = self.model.decode_step(ids, position, cache, memory)
+        if not self.decoding.coverage_penalty:
+            return logits, (), cache
+        attention = self._mean_of_heads(weights)
+        return logits, tf.reshape(attention, [tf.size(ids), tf.shape(attention)[2]]), cache
+
+    def _mean_of_heads(self, weights: tuple[Any, ...]) -> tf.Tensor:
+        """[B, H, T, S] for every layer -> [B, T, S], of the attention layer."""
+        layer = weights[(self.decoding.attention_layer or len(weights)) - 1]
+        return tf.reduce_mean(tf.cast(layer, tf.float32), axis=1)
+
+    def _penalised(self, found: Hypotheses) -> Hypotheses:
+        """Return hypotheses with the scores that beam search would give them."""
+        lengths = tf.math.count_nonzero(found.ids, axis=2, dtype=tf.int32)
+        return found._replace(scores=found.log_probabilities / length_penalty(lengths, self.decoding.length_penalty))
+
+    def _limit(self, tokens: tf.Tensor) -> tf.Tensor:
+        """Return the most target tokens of sources of so many tokens, the end token among them."""
+        most = [length for length in (self.decoding.max_length, self.most_positions) if length is not None]
+        limit = tokens - 1 + self.decoding.max_extra_length
+        return tf.minimum(limit, min(most)) if most else limit
+
+    def _uniform(self, keys: tf.Tensor, length: tf.Tensor) -> Any:
+        """Return numbers [B, length], at least 0 and below 1, where there is drawing: each key has its own."""
+        if not self.decoding.temperature:
+            return ()
+        seed = tf.constant(self.decoding.seed, tf.int64)
+        rows = tf.map_fn(
+            lambda key: tf.random.stateless_uniform([length], seed=tf.stack([seed, key])),
+            tf.concat([keys, [0]], axis=0),  # one more: map_fn cannot tell the shape of none
+            fn_output_signature=tf.TensorSpec([None], tf.float32),
+        )
+        return rows[:-1]
+
+
+def _power_of_two(number: tf.Tensor) -> tf.Tensor:
+    """Return the least power of two that is at least a number; 1 for 0."""
+    powers = tf.constant([2**i for i in range(31)])
+    return powers[tf.searchsorted(powers, [number])[0]]

@@ -1,0 +1,232 @@
+"""Strings in, strings out: tokenizers, model and search in one TensorFlow module."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tf_transformer.config import DecodingConfig
+from tf_transformer.decoding import Hypotheses
+from tf_transformer.model import Transformer
+from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.runs.weights import load
+from tf_transformer.tokenizers import END, PAD, START, Tokenizer, text_of
+from tf_transformer.translation.results import (
+    Aligned,
+    Attention,
+    Scored,
+    Source,
+    Translations,
+    rows_of,
+    token_scores_of,
+)
+from tf_transformer.translation.search import Search
+
+
+class Translator(tf.Module):
+    """Translates strings: `Translator.load("runs/mine")("Hello .")`.
+
+    Args:
+        model: a built Transformer.
+        source_tokenizer: of the source language.
+        target_tokenizer: of the target language; the same object where both share one.
+        decoding: how a translation is searched for; beam search as in the paper by default.
+
+    Raises:
+        InputError: an attention layer that the model does not have.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        decoding: DecodingConfig | None = None,
+    ):
+        super().__init__()
+        self.model = model
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer
+        self.decoding = decoding or DecodingConfig()
+        self._search = Search(model, self.decoding)
+        self._n_best: dict[int, Any] = {}
+
+    @classmethod
+    def load(
+        cls, run_dir: str | Path | RunDirectory, decoding: DecodingConfig | None = None, dtype: str = "float32"
+    ) -> "Translator":
+        """Return the translator of a run directory, with the weights of its best checkpoint.
+
+        Args:
+            run_dir: of the run, or what has been read of it.
+            decoding: as of the class; that of the run by default.
+            dtype: what weights are held and computed with in: a Keras dtype policy.
+
+        Raises:
+            InputError: not a run directory, or one without a checkpoint.
+        """
+        loaded = load(run_dir, dtype)
+        tokenizers = loaded.source_tokenizer, loaded.target_tokenizer
+        return cls(loaded.model, *tokenizers, decoding or loaded.config.decoding)
+
+    @tf.function(input_signature=[tf.TensorSpec(None, tf.string)])
+    def __call__(self, text: Any) -> tf.Tensor:
+        """Translate a string, or strings of any shape, to strings of that shape. The empty string stays empty."""
+        return tf.reshape(self.translate(tf.reshape(text, [-1])).texts, tf.shape(text))
+
+    def translate(self, text: tf.Tensor) -> Translations:
+        """Translate strings [B].
+
+        Returns:
+            Of each one translation; its score is the summed log-probability of its tokens, the end token among them.
+            An empty string, and one of white space only, gives an empty string of score 0.
+        """
+        source, found = self.search(text)
+        texts = self.target_tokenizer.detokenize(found.ids[:, 0])
+        return Translations(texts, found.log_probabilities[:, 0], source.is_truncated)
+
+    def translate_n_best(self, text: tf.Tensor, n: int, prefix: Any = ()) -> Translations:
+        """Translate strings [B] in n ways each, n at most the beam size.
+
+        Args:
+            text: the sentences.
+            n: translations of each.
+            prefix: as in `search`.
+
+        Returns:
+            Of each n translations; their scores are what they are ranked by, the log-probability divided by the
+            length penalty. Where a search found fewer than n, the rest is empty, with a score of -inf.
+        """
+        source, found = self.search(text, n, prefix)
+        size, length = tf.shape(found.ids)[0], tf.shape(found.ids)[2]
+        flat = self.target_tokenizer.detokenize(tf.reshape(found.ids, [size * n, length]))
+        return Translations(tf.reshape(flat, [size, n]), found.scores, source.is_truncated)
+
+    def translate_with_attention(self, text: tf.Tensor) -> Aligned:
+        """Translate strings [B], and show what each token of a translation attended to."""
+        source, found = self.search(text)
+        target_ids = _without_padding(found.ids[:, 0])
+        return Aligned(
+            self.target_tokenizer.detokenize(target_ids),
+            self.source_tokenizer.pieces_of(source.ids),
+            self.target_tokenizer.pieces_of(target_ids),
+            tf.where(target_ids[:, :, None] == PAD, 0.0, self._search.alignment(source.ids, _shifted(target_ids))),
+            source.is_truncated,
+        )
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)] * 2)
+    def score(self, sources: tf.Tensor, targets: tf.Tensor) -> Scored:
+        """Return how probable the model finds the targets [B] as translations of the sources [B]."""
+        source, (labels, is_cut) = self.encode_source(sources), self._encode_target(targets)
+        logits = self.model((source.ids, _shifted(labels)), training=False)
+        of_tokens = tf.gather(logits, labels, batch_dims=2) - tf.reduce_logsumexp(logits, axis=-1)
+        of_tokens = tf.where(labels != PAD, of_tokens, 0.0)
+        lengths = tf.math.count_nonzero(labels, 1, dtype=tf.int32)
+        return Scored(tf.reduce_sum(of_tokens, axis=1), of_tokens, lengths, source.is_truncated | is_cut)
+
+    def attention(self, source: str, target: str | None = None) -> Attention:
+        """Return what every token of a translation attended to, in every layer and head.
+
+        Args:
+            source: a sentence.
+            target: its translation; by default the one that the search finds.
+        """
+        source_ids, target_ids = self._ids(text_of([source]))
+        if target is not None:
+            target_ids = self._encode_target(text_of([target])).ids
+        weights = self.model.attention((source_ids, _shifted(target_ids)))
+        return Attention(
+            [piece.decode() for piece in self.source_tokenizer.pieces_of(source_ids)[0].numpy()],
+            [piece.decode() for piece in self.target_tokenizer.pieces_of(target_ids)[0].numpy()],
+            np.stack([layer[0].numpy().astype(np.float32) for layer in weights]),
+        )
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def _ids(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the ids [B, S] of sentences, and those [B, T] of their translations."""
+        source, found = self.search(text)
+        return source.ids, _without_padding(found.ids[:, 0])
+
+    def search(self, text: tf.Tensor, n_best: int = 1, prefix: Any = ()) -> tuple[Source, Hypotheses]:
+        """Search for the translations of strings [B].
+
+        Args:
+            text: the sentences.
+            n_best: hypotheses of each.
+            prefix: strings [B] that the translations begin with, as the tokenizer cuts them, as far as there is room;
+                () has none.
+
+        Raises:
+            InputError: more wanted than there are hypotheses.
+            ValueError: another number of prefixes than of strings.
+        """
+        source = self.encode_source(text)
+        if not (isinstance(prefix, tuple) and not prefix):
+            prefix = tf.convert_to_tensor(prefix, tf.string)
+            if not prefix.shape.is_compatible_with(source.is_truncated.shape):
+                raise ValueError(f"give a prefix for each string. Received: {prefix.shape=}, {source.ids.shape=}")
+            prefix = self.target_tokenizer.tokenize(prefix).to_tensor(PAD)
+        return source, self._search(source.ids, tf.strings.to_hash_bucket_fast(text, 2**31 - 1), n_best, prefix)
+
+    def encode_source(self, text: tf.Tensor) -> Source:
+        """Tokenise strings [B], and cut what is longer than the search takes."""
+        return _encoded(self.source_tokenizer.tokenize(text), self._most_source)
+
+    def _encode_target(self, text: tf.Tensor) -> Source:
+        """Tokenise translations, and cut what is longer than the search could write."""
+        most = self.decoding.max_source_length + self.decoding.max_extra_length
+        return _encoded(self.target_tokenizer.tokenize(text), min(most, self._search.most_positions or most))
+
+    @property
+    def _most_source(self) -> int:
+        most = self.decoding.max_source_length
+        return min(most, self._search.most_positions or most)
+
+    def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
+        """Translate Python strings; warnings name those that were cut, by their numbers where they have some."""
+        return [best for [(best, _)] in self.n_best_strings(sentences, 1, numbers)]
+
+    def n_best_strings(
+        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
+    ) -> list[list[tuple[str, float]]]:
+        """Translate Python strings in n ways each: the translations with their scores, the best first.
+
+        Raises:
+            InputError: more than the beam size.
+        """
+        self.check_n_best(n)  # an error within a tf.function would come out as another one
+        if n not in self._n_best:
+            signature = [tf.TensorSpec([None], tf.string)]
+            self._n_best[n] = tf.function(lambda text: self.translate_n_best(text, n), input_signature=signature)
+        return rows_of(self._n_best[n](text_of(sentences)), sentences, numbers)
+
+    def check_n_best(self, n: int) -> None:
+        """Raise InputError where a search has not as many hypotheses."""
+        self.decoding.check_n_best(n)
+
+    def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
+        """Return for every pair of source and target the log-probabilities of the target's tokens."""
+        sides = (text_of([pair[i] for pair in pairs]) for i in range(2))
+        return token_scores_of(self.score(*sides), pairs, numbers)
+
+    def count_tokens(self, sentences: list[str]) -> list[int]:
+        """Return how many source tokens the search takes of each sentence, the end token among them."""
+        return [min(count + 1, self._most_source) for count in self.source_tokenizer.count(sentences)]
+
+
+def _encoded(tokens: tf.RaggedTensor, most: int) -> Source:
+    """Return tokens [B, any] with the end token after them, `most` at most in all."""
+    ids = tf.concat([tokens[:, : most - 1], tf.fill([tokens.nrows(), 1], END)], axis=1)
+    return Source(ids.to_tensor(PAD), tokens.row_lengths() >= most)
+
+
+def _without_padding(ids: tf.Tensor) -> tf.Tensor:
+    """Return ids [B, T] as long as the longest of them: a search may have gone on after the best were found."""
+    return ids[:, : tf.reduce_max(tf.concat([tf.math.count_nonzero(ids, 1, dtype=tf.int32), [0]], axis=0))]
+
+
+def _shifted(ids: tf.Tensor) -> tf.Tensor:
+    """Return what the decoder reads to write ids [B, T]: the start token, and all but the last of them."""
+    return tf.concat([tf.fill([tf.shape(ids)[0], 1], START), ids], axis=1)[:, :-1]
