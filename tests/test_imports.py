@@ -19,7 +19,7 @@ ORDER = [
 """A part may import itself and parts of the lines above it."""
 SERVING_MAY_IMPORT = {"errors", "files", "runs.descriptions", "serving", "version"}
 """Serving knows no model: what it serves is a SavedModel."""
-PURE_KERAS = {"keras", "math", "typing", "collections", "tf_transformer"}
+PURE_KERAS = {"keras", "collections", "dataclasses", "inspect", "math", "typing", "tf_transformer"}
 
 
 def parts():

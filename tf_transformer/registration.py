@@ -20,7 +20,7 @@ MODULES = {
     ),
     "tf_transformer.model.layer_norm": ("LayerNorm",),
     "tf_transformer.model.linear": ("Linear",),
-    "tf_transformer.model.positions": ("PositionalEmbedding", "TokenEmbedding"),
+    "tf_transformer.model.embeddings": ("PositionalEmbedding", "TokenEmbedding"),
     "tf_transformer.model.residual": ("Residual",),
     "tf_transformer.training": (
         *("Adam", "NoamSchedule", "Perplexity", "SmoothedCrossEntropy", "TokenAccuracy", "TokenLoss"),

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer import positional_encoding
-from tf_transformer.model.positions import PositionalEmbedding, TokenEmbedding
+from tf_transformer.model.embeddings import PositionalEmbedding, TokenEmbedding
 
 T, D = 11, 14
 

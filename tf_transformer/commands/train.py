@@ -11,6 +11,7 @@ from tf_transformer.commands.checks import check_place
 from tf_transformer.commands.options import DATA_HELP, add_settings, positive, settings_given
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow
 from tf_transformer.config.overrides import read_toml, settings_help
+from tf_transformer.config.sections import STRATEGIES
 from tf_transformer.data.corpora import check_training_splits
 from tf_transformer.errors import InputError
 
@@ -41,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, "training", "init_from", "mixed_precision", "deterministic")
     parser.add_argument(
         "--strategy",
-        choices=("auto", "mirrored", "one-device", "multiworker"),
+        choices=STRATEGIES,
         default="auto",
         help="mirrored on the devices of this machine, or multiworker on those that TF_CONFIG names "
         "(default: auto, multiworker where TF_CONFIG is set)",

@@ -14,12 +14,18 @@ ACTIVATIONS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeedForwardOptions:
-    """What `FeedForward` takes besides its sizes."""
+class NormOptions:
+    """How sub-layers are normalised."""
 
     norm: str = setting(
         "post", "layer norm after each sub-layer (post, the paper) or before (pre)", choices=("post", "pre")
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedForwardOptions(NormOptions):
+    """What `FeedForward` takes besides its sizes."""
+
     activation: str = setting(
         "relu", "of the feed-forward sub-layer: an element-wise Keras activation", choices=ACTIVATIONS
     )
@@ -27,21 +33,28 @@ class FeedForwardOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LayerOptions(FeedForwardOptions):
-    """What the layers of encoder and decoder take besides the tutorial's arguments."""
+    """What `EncoderLayer` and `DecoderLayer` take besides the tutorial's arguments."""
 
     attention_dropout_rate: float = setting(0.0, "on attention weights; the paper has none there", at_least=0, below=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackOptions(LayerOptions):
-    """What `Encoder`, `Decoder` and `Transformer` take besides the tutorial's arguments."""
+class PositionOptions:
+    """How a model knows the order of the tokens."""
 
     positions: str = setting(
         "sinusoidal",
         "sinusoidal (any length; the paper) or learned (up to max_positions; paper table 3, row E)",
         choices=("sinusoidal", "learned"),
     )
-    max_positions: int = setting(1024, "size of the learned position table, tokens", at_least=1)
+    max_positions: int = setting(
+        1024, "size of the learned position table, tokens; a longer input is an error", at_least=1
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackOptions(PositionOptions, LayerOptions):
+    """What `Encoder`, `Decoder` and `Transformer` take besides the tutorial's arguments."""
 
 
 @dataclass(frozen=True, kw_only=True)

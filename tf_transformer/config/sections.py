@@ -82,6 +82,10 @@ class DataConfig(Section):
             )
 
 
+STRATEGIES = ("auto", "mirrored", "one-device", "multiworker")
+"""How training is distributed; what `make_strategy` takes. It is no setting: a run may go on by another."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig(Section):
     """How long and how the model is trained."""

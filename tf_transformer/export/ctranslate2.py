@@ -11,10 +11,11 @@ from tf_transformer.errors import InputError
 from tf_transformer.files import written_whole
 from tf_transformer.model import Transformer
 from tf_transformer.model.attention import MultiHeadAttention
-from tf_transformer.model.encoder import FeedForward
+from tf_transformer.model.embeddings import PositionalEmbedding
+from tf_transformer.model.feed_forward import FeedForward
 from tf_transformer.model.layer_norm import EPSILON, LayerNorm
 from tf_transformer.model.linear import Linear
-from tf_transformer.model.positions import PositionalEmbedding, positional_encoding
+from tf_transformer.model.positions import positional_encoding
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import load, tokenizer_files
 from tf_transformer.tokenizers import END, START, UNKNOWN, Tokenizer

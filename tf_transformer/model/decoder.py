@@ -1,17 +1,20 @@
 """The decoder (paper 3.1)."""
 
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import keras
 
+from tf_transformer.config.model import FeedForwardOptions, LayerOptions, NormOptions, StackOptions
 from tf_transformer.model.attention import MultiHeadAttention
 from tf_transformer.model.cache import Cache, KeyValue
-from tf_transformer.model.encoder import FeedForward
+from tf_transformer.model.embeddings import TokenEmbedding
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
-from tf_transformer.model.layer_norm import LayerNorm
+from tf_transformer.model.feed_forward import FeedForward
 from tf_transformer.model.masks import causal_mask
-from tf_transformer.model.positions import PositionalEmbedding, TokenEmbedding
+from tf_transformer.model.options import passed_on, taken, with_options
 from tf_transformer.model.residual import Residual
+from tf_transformer.model.stack import Stack
 
 
 class Memory(NamedTuple):
@@ -23,6 +26,7 @@ class Memory(NamedTuple):
     """[B, 1, S], True = attend"""
 
 
+@with_options(LayerOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class DecoderLayer(ExplicitMaskLayer):
     """One layer of the decoder: causal self-attention, attention to the source, feed-forward (paper 3.1).
@@ -32,44 +36,26 @@ class DecoderLayer(ExplicitMaskLayer):
         num_heads: attention heads, H.
         dff: width inside the feed-forward sub-layer.
         dropout_rate: on the outputs of the sub-layers.
-        norm: "post" (the paper) or "pre".
-        attention_dropout_rate: on the attention weights.
-        activation: name of a Keras activation for the feed-forward sub-layer.
+        {options}
     """
 
-    def __init__(
-        self,
-        *,
-        d_model: int,
-        num_heads: int,
-        dff: int,
-        dropout_rate: float = 0.1,
-        norm: str = "post",
-        attention_dropout_rate: float = 0.0,
-        activation: str = "relu",
-        **kwargs: Any,
-    ):
+    def __init__(self, *, d_model: int, num_heads: int, dff: int, dropout_rate: float = 0.1, **kwargs: Any):
+        options, kwargs = taken(LayerOptions, kwargs)
         super().__init__(**kwargs)
         self.config: dict[str, Any] = dict(
-            d_model=d_model,
-            num_heads=num_heads,
-            dff=dff,
-            dropout_rate=dropout_rate,
-            norm=norm,
-            attention_dropout_rate=attention_dropout_rate,
-            activation=activation,
+            d_model=d_model, num_heads=num_heads, dff=dff, dropout_rate=dropout_rate, **asdict(options)
         )
         policy = self.dtype_policy
         attention: dict[str, Any] = dict(
-            d_model=d_model, num_heads=num_heads, dropout_rate=attention_dropout_rate, dtype=policy
+            d_model=d_model, num_heads=num_heads, dropout_rate=options.attention_dropout_rate, dtype=policy
         )
-        residual: dict[str, Any] = dict(dropout_rate=dropout_rate, norm=norm, dtype=policy)
+        residual: dict[str, Any] = dict(dropout_rate=dropout_rate, **passed_on(options, NormOptions), dtype=policy)
         self.self_attention = MultiHeadAttention(**attention, name="self_attention")
         self.self_residual = Residual(**residual, name="self_attention_residual")
         self.cross_attention = MultiHeadAttention(**attention, name="cross_attention")
         self.cross_residual = Residual(**residual, name="cross_attention_residual")
         self.feed_forward = FeedForward(
-            d_model, dff, dropout_rate, norm=norm, activation=activation, name="feed_forward", dtype=policy
+            d_model, dff, dropout_rate, **passed_on(options, FeedForwardOptions), name="feed_forward", dtype=policy
         )
 
     def build(self, x_shape: tuple[int | None, ...], context_shape: Any) -> None:
@@ -128,8 +114,9 @@ class DecoderLayer(ExplicitMaskLayer):
         return super().get_config() | self.config
 
 
+@with_options(StackOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
-class Decoder(ExplicitMaskLayer):
+class Decoder(Stack):
     """The decoder: embeddings with positions, then a stack of layers (paper 3.1).
 
     Args:
@@ -139,12 +126,8 @@ class Decoder(ExplicitMaskLayer):
         dff: width inside the feed-forward sub-layers.
         vocab_size: number of target tokens.
         dropout_rate: on sub-layer outputs and on the embedding sums.
-        norm: "post" (the paper), or "pre" with a final layer norm.
-        positions: "sinusoidal" or "learned"; with `max_positions`, see `PositionalEmbedding`.
-        max_positions: size of the learned table.
-        attention_dropout_rate: on the attention weights.
-        activation: name of a Keras activation for the feed-forward sub-layers.
         tokens: a `TokenEmbedding` to share with the encoder (paper 3.4); a new one by default.
+        {options}
     """
 
     def __init__(
@@ -156,47 +139,17 @@ class Decoder(ExplicitMaskLayer):
         dff: int,
         vocab_size: int,
         dropout_rate: float = 0.1,
-        norm: str = "post",
-        positions: str = "sinusoidal",
-        max_positions: int = 1024,
-        attention_dropout_rate: float = 0.0,
-        activation: str = "relu",
         tokens: TokenEmbedding | None = None,
         **kwargs: Any,
     ):
-        super().__init__(**kwargs)
-        layer: dict[str, Any] = dict(
-            d_model=d_model,
-            num_heads=num_heads,
-            dff=dff,
-            dropout_rate=dropout_rate,
-            norm=norm,
-            attention_dropout_rate=attention_dropout_rate,
-            activation=activation,
+        sizes = dict(d_model=d_model, num_heads=num_heads, dff=dff, dropout_rate=dropout_rate)
+        super().__init__(
+            DecoderLayer, num_layers=num_layers, vocab_size=vocab_size, sizes=sizes, tokens=tokens, **kwargs
         )
-        table: dict[str, Any] = dict(positions=positions, max_positions=max_positions)
-        self.config: dict[str, Any] = dict(num_layers=num_layers, vocab_size=vocab_size, **layer, **table)
-        policy = self.dtype_policy
-        self.embedding = PositionalEmbedding(
-            vocab_size,
-            d_model,
-            dropout_rate=dropout_rate,
-            **table,
-            tokens=tokens,
-            name="embedding",
-            dtype=policy,
-        )
-        self.stack = [DecoderLayer(**layer, name=f"layer_{i}", dtype=policy) for i in range(num_layers)]
-        self.final_norm = LayerNorm(name="final_norm", dtype=policy) if norm == "pre" else None
 
     def build(self, ids_shape: tuple[int | None, ...], context_shape: Any) -> None:
         """Create the weights."""
-        self.embedding.build(ids_shape)
-        shape = (*ids_shape, self.config["d_model"])
-        for layer in self.stack:
-            layer.build(shape, context_shape)
-        if self.final_norm is not None:
-            self.final_norm.build(shape)
+        self.build_stack(ids_shape, context_shape)
 
     def call(
         self, ids: Any, context: Any, mask: Any = None, context_mask: Any = None, training: bool | None = None
@@ -205,7 +158,7 @@ class Decoder(ExplicitMaskLayer):
         x = self.embedding(ids, training=training)
         for layer in self.stack:
             x = layer(x, context, mask=mask, context_mask=context_mask, training=training)
-        return x if self.final_norm is None else self.final_norm(x)
+        return self.normalised(x)
 
     def attention(self, ids: Any, context: Any, mask: Any = None, context_mask: Any = None) -> tuple[Any, ...]:
         """Return for every layer the weights [B, H, T, S] that `call` gives the source, without dropout."""
@@ -235,13 +188,8 @@ class Decoder(ExplicitMaskLayer):
             x, weights, kept = layer.step(x, position, kept, context, memory.mask)
             all_weights.append(weights)
             new_cache.append(kept)
-        x = x if self.final_norm is None else self.final_norm(x)
-        return x, tuple(all_weights), tuple(new_cache)
+        return self.normalised(x), tuple(all_weights), tuple(new_cache)
 
     def compute_output_shape(self, ids_shape: tuple[int | None, ...], context_shape: Any) -> Any:
         """Return [B, T, D]."""
         return (*ids_shape, self.config["d_model"])
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the constructor's arguments, save for shared tokens: those belong to the model that shares them."""
-        return super().get_config() | self.config

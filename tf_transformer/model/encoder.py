@@ -1,69 +1,20 @@
-"""The encoder (paper 3.1), and the feed-forward sub-layer that the decoder has too (paper 3.3)."""
+"""The encoder (paper 3.1)."""
 
+from dataclasses import asdict
 from typing import Any
 
 import keras
 
+from tf_transformer.config.model import FeedForwardOptions, LayerOptions, NormOptions, StackOptions
 from tf_transformer.model.attention import MultiHeadAttention
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
-from tf_transformer.model.layer_norm import LayerNorm
-from tf_transformer.model.linear import Linear
-from tf_transformer.model.positions import PositionalEmbedding
+from tf_transformer.model.feed_forward import FeedForward
+from tf_transformer.model.options import passed_on, taken, with_options
 from tf_transformer.model.residual import Residual
+from tf_transformer.model.stack import Stack
 
 
-@keras.saving.register_keras_serializable("tf_transformer")
-class FeedForward(keras.layers.Layer):
-    """The position-wise feed-forward sub-layer with its residual connection, dropout and layer norm (paper 3.3).
-
-    x [B, T, D] -> [B, T, D].
-
-    Args:
-        d_model: width of input and output, D.
-        dff: width inside.
-        dropout_rate: on the output, before the residual connection.
-        norm: "post" (the paper) or "pre".
-        activation: name of a Keras activation.
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        dff: int,
-        dropout_rate: float = 0.1,
-        *,
-        norm: str = "post",
-        activation: str = "relu",
-        **kwargs: Any,
-    ):
-        super().__init__(**kwargs)
-        self.config: dict[str, Any] = dict(
-            d_model=d_model, dff=dff, dropout_rate=dropout_rate, norm=norm, activation=activation
-        )
-        policy = self.dtype_policy
-        self.inner = Linear(dff, activation=activation, name="inner", dtype=policy)
-        self.outer = Linear(d_model, name="outer", dtype=policy)
-        self.residual = Residual(dropout_rate, norm=norm, name="residual", dtype=policy)
-
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Create the weights."""
-        self.inner.build(input_shape)
-        self.outer.build((*input_shape[:-1], self.config["dff"]))
-        self.residual.build(input_shape)
-
-    def call(self, x: Any, training: bool | None = None) -> Any:
-        """Map x [B, T, D] -> [B, T, D]."""
-        return self.residual.leave(x, self.outer(self.inner(self.residual.enter(x))), training)
-
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """Return the shape of the input."""
-        return input_shape
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return super().get_config() | self.config
-
-
+@with_options(LayerOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class EncoderLayer(ExplicitMaskLayer):
     """One layer of the encoder: self-attention and feed-forward (paper 3.1). x [B, S, D] -> [B, S, D].
@@ -73,44 +24,23 @@ class EncoderLayer(ExplicitMaskLayer):
         num_heads: attention heads, H.
         dff: width inside the feed-forward sub-layer.
         dropout_rate: on the outputs of the sub-layers.
-        norm: "post" (the paper) or "pre".
-        attention_dropout_rate: on the attention weights.
-        activation: name of a Keras activation for the feed-forward sub-layer.
+        {options}
     """
 
-    def __init__(
-        self,
-        *,
-        d_model: int,
-        num_heads: int,
-        dff: int,
-        dropout_rate: float = 0.1,
-        norm: str = "post",
-        attention_dropout_rate: float = 0.0,
-        activation: str = "relu",
-        **kwargs: Any,
-    ):
+    def __init__(self, *, d_model: int, num_heads: int, dff: int, dropout_rate: float = 0.1, **kwargs: Any):
+        options, kwargs = taken(LayerOptions, kwargs)
         super().__init__(**kwargs)
         self.config: dict[str, Any] = dict(
-            d_model=d_model,
-            num_heads=num_heads,
-            dff=dff,
-            dropout_rate=dropout_rate,
-            norm=norm,
-            attention_dropout_rate=attention_dropout_rate,
-            activation=activation,
+            d_model=d_model, num_heads=num_heads, dff=dff, dropout_rate=dropout_rate, **asdict(options)
         )
-        policy = self.dtype_policy
+        policy, rate = self.dtype_policy, options.attention_dropout_rate
         self.self_attention = MultiHeadAttention(
-            d_model=d_model,
-            num_heads=num_heads,
-            dropout_rate=attention_dropout_rate,
-            name="self_attention",
-            dtype=policy,
+            d_model=d_model, num_heads=num_heads, dropout_rate=rate, name="self_attention", dtype=policy
         )
-        self.residual = Residual(dropout_rate, norm=norm, name="self_attention_residual", dtype=policy)
+        norm = passed_on(options, NormOptions)
+        self.residual = Residual(dropout_rate, **norm, name="self_attention_residual", dtype=policy)
         self.feed_forward = FeedForward(
-            d_model, dff, dropout_rate, norm=norm, activation=activation, name="feed_forward", dtype=policy
+            d_model, dff, dropout_rate, **passed_on(options, FeedForwardOptions), name="feed_forward", dtype=policy
         )
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -133,8 +63,9 @@ class EncoderLayer(ExplicitMaskLayer):
         return super().get_config() | self.config
 
 
+@with_options(StackOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
-class Encoder(ExplicitMaskLayer):
+class Encoder(Stack):
     """The encoder: embeddings with positions, then a stack of layers (paper 3.1). ids [B, S] -> [B, S, D].
 
     Args:
@@ -144,11 +75,7 @@ class Encoder(ExplicitMaskLayer):
         dff: width inside the feed-forward sub-layers.
         vocab_size: number of source tokens.
         dropout_rate: on sub-layer outputs and on the embedding sums.
-        norm: "post" (the paper), or "pre" with a final layer norm.
-        positions: "sinusoidal" or "learned"; with `max_positions`, see `PositionalEmbedding`.
-        max_positions: size of the learned table.
-        attention_dropout_rate: on the attention weights.
-        activation: name of a Keras activation for the feed-forward sub-layers.
+        {options}
     """
 
     def __init__(
@@ -160,52 +87,22 @@ class Encoder(ExplicitMaskLayer):
         dff: int,
         vocab_size: int,
         dropout_rate: float = 0.1,
-        norm: str = "post",
-        positions: str = "sinusoidal",
-        max_positions: int = 1024,
-        attention_dropout_rate: float = 0.0,
-        activation: str = "relu",
         **kwargs: Any,
     ):
-        super().__init__(**kwargs)
-        layer: dict[str, Any] = dict(
-            d_model=d_model,
-            num_heads=num_heads,
-            dff=dff,
-            dropout_rate=dropout_rate,
-            norm=norm,
-            attention_dropout_rate=attention_dropout_rate,
-            activation=activation,
-        )
-        table: dict[str, Any] = dict(positions=positions, max_positions=max_positions)
-        self.config: dict[str, Any] = dict(num_layers=num_layers, vocab_size=vocab_size, **layer, **table)
-        policy = self.dtype_policy
-        self.embedding = PositionalEmbedding(
-            vocab_size, d_model, dropout_rate=dropout_rate, **table, name="embedding", dtype=policy
-        )
-        self.stack = [EncoderLayer(**layer, name=f"layer_{i}", dtype=policy) for i in range(num_layers)]
-        self.final_norm = LayerNorm(name="final_norm", dtype=policy) if norm == "pre" else None
+        sizes = dict(d_model=d_model, num_heads=num_heads, dff=dff, dropout_rate=dropout_rate)
+        super().__init__(EncoderLayer, num_layers=num_layers, vocab_size=vocab_size, sizes=sizes, **kwargs)
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, ids_shape: tuple[int | None, ...]) -> None:
         """Create the weights."""
-        self.embedding.build(input_shape)
-        shape = (*input_shape, self.config["d_model"])
-        for layer in self.stack:
-            layer.build(shape)
-        if self.final_norm is not None:
-            self.final_norm.build(shape)
+        self.build_stack(ids_shape)
 
     def call(self, ids: Any, mask: Any = None, training: bool | None = None) -> Any:
         """Encode ids [B, S] -> [B, S, D]; `mask` is boolean, True = attend, such as `padding_mask(ids)`."""
         x = self.embedding(ids, training=training)
         for layer in self.stack:
             x = layer(x, mask=mask, training=training)
-        return x if self.final_norm is None else self.final_norm(x)
+        return self.normalised(x)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """Return [B, S, D]."""
         return (*input_shape, self.config["d_model"])
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return super().get_config() | self.config

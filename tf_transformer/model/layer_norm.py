@@ -5,6 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from tf_transformer.model.gradients import with_gradient
+
 EPSILON = 1e-6
 
 
@@ -31,22 +33,19 @@ class LayerNorm(keras.layers.Layer):
 
     def call(self, inputs: Any) -> Any:
         """Normalise inputs [..., D]."""
-        epsilon = self.epsilon
 
-        @ops.custom_gradient
         def normalise(x: Any) -> Any:
             centred = x - ops.mean(x, axis=-1, keepdims=True)
-            inverse = ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + epsilon)
+            inverse = ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + self.epsilon)
             normal = centred * inverse
 
-            def gradient(*args: Any, upstream: Any = None) -> Any:
-                upstream = args[0] if upstream is None else upstream  # as the backend gives it
+            def gradient(upstream: Any) -> Any:
                 along = ops.mean(upstream * normal, axis=-1, keepdims=True)
                 return inverse * (upstream - ops.mean(upstream, axis=-1, keepdims=True) - normal * along)
 
             return normal, gradient
 
-        y = normalise(ops.cast(inputs, "float32")) * self.gamma + self.beta
+        y = with_gradient(normalise, ops.cast(inputs, "float32")) * self.gamma + self.beta
         return ops.cast(y, self.compute_dtype)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:

@@ -4,9 +4,12 @@ from typing import Any
 
 import keras
 
+from tf_transformer.config.model import NormOptions
 from tf_transformer.model.layer_norm import LayerNorm
+from tf_transformer.model.options import taken, with_options
 
 
+@with_options(NormOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class Residual(keras.layers.Layer):
     """The frame of a sub-layer (paper 3.1 and 5.4); enter it before the sub-layer, leave it after.
@@ -14,11 +17,12 @@ class Residual(keras.layers.Layer):
     norm="post", the paper: LayerNorm(x + dropout(sublayer(x))). norm="pre": x + dropout(sublayer(LayerNorm(x))).
     """
 
-    def __init__(self, dropout_rate: float, *, norm: str = "post", **kwargs: Any):
+    def __init__(self, dropout_rate: float, **kwargs: Any):
+        options, kwargs = taken(NormOptions, kwargs)
         super().__init__(**kwargs)
-        if norm not in ("post", "pre"):
-            raise ValueError(f'norm must be "post" or "pre". Received: {norm=}')
-        self.is_pre = norm == "pre"
+        if options.norm not in ("post", "pre"):
+            raise ValueError(f'norm must be "post" or "pre". Received: {options.norm!r}')
+        self.is_pre = options.norm == "pre"
         self.dropout = keras.layers.Dropout(dropout_rate, name="dropout", dtype=self.dtype_policy)
         self.norm = LayerNorm(name="norm", dtype=self.dtype_policy)
 

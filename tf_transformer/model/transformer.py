@@ -1,17 +1,21 @@
 """The Transformer, in pure Keras."""
 
+from dataclasses import asdict
 from typing import Any
 
 import keras
 from keras import ops
 
+from tf_transformer.config.model import StackOptions
 from tf_transformer.model.cache import Cache
 from tf_transformer.model.decoder import Decoder, Memory
 from tf_transformer.model.encoder import Encoder
 from tf_transformer.model.linear import Linear
 from tf_transformer.model.masks import padding_mask
+from tf_transformer.model.options import taken, with_options
 
 
+@with_options(StackOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class Transformer(keras.Model):
     """The encoder-decoder Transformer of "Attention Is All You Need" (paper section 3).
@@ -28,13 +32,9 @@ class Transformer(keras.Model):
         input_vocab_size: number of source tokens.
         target_vocab_size: number of target tokens, V.
         dropout_rate: on sub-layer outputs and on the embedding sums (paper 5.4).
-        norm: "post" (the paper), or "pre" with a final layer norm on each stack.
-        positions: "sinusoidal" (the paper), or "learned" (paper table 3, row E).
-        max_positions: size of the table of learned positions; a longer input is an error. Unused otherwise.
         share_embeddings: "none"; "target" ties the output to the target embedding; "all" ties the source embedding
             as well (paper 3.4) and needs one vocabulary for both languages.
-        attention_dropout_rate: on the attention weights; the paper has none there.
-        activation: name of a Keras activation for the feed-forward sub-layers.
+        {options}
 
     Raises:
         ValueError: d_model does not divide by num_heads; an unknown word for an option; embeddings all shared
@@ -51,14 +51,10 @@ class Transformer(keras.Model):
         input_vocab_size: int,
         target_vocab_size: int,
         dropout_rate: float = 0.1,
-        norm: str = "post",
-        positions: str = "sinusoidal",
-        max_positions: int = 1024,
         share_embeddings: str = "none",
-        attention_dropout_rate: float = 0.0,
-        activation: str = "relu",
         **kwargs: Any,
     ):
+        options, kwargs = taken(StackOptions, kwargs)
         super().__init__(**{"name": "transformer", **kwargs})
         if share_embeddings not in ("none", "target", "all"):
             raise ValueError(f'share_embeddings must be "none", "target" or "all". Received: {share_embeddings=}')
@@ -79,11 +75,7 @@ class Transformer(keras.Model):
             num_heads=num_heads,
             dff=dff,
             dropout_rate=dropout_rate,
-            norm=norm,
-            positions=positions,
-            max_positions=max_positions,
-            attention_dropout_rate=attention_dropout_rate,
-            activation=activation,
+            **asdict(options),
         )
         self.config: dict[str, Any] = dict(
             stack,

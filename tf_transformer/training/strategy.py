@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tf_transformer.config.sections import STRATEGIES
 from tf_transformer.errors import InputError, unknown
 
 GONE = (
@@ -16,7 +17,6 @@ GONE = (
     tf.errors.CancelledError,
     tf.errors.DeadlineExceededError,
 )
-STRATEGIES = ("auto", "mirrored", "one-device", "multiworker")
 
 
 def make_strategy(name: str = "auto", devices: int | None = None) -> tf.distribute.Strategy:

@@ -1,0 +1,139 @@
+"""Embeddings with positions (paper 3.4 and 3.5)."""
+
+import math
+from typing import Any
+
+import keras
+from keras import ops
+
+from tf_transformer.config.model import PositionOptions
+from tf_transformer.model.gradients import with_gradient
+from tf_transformer.model.options import taken, with_options
+from tf_transformer.model.positions import positional_encoding
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class TokenEmbedding(keras.layers.Layer):
+    """A vector for every token; the same weights may give the logits (paper 3.4).
+
+    ids [B, T] -> [B, T, D], already multiplied by sqrt(D). Initially N(0, D^-0.5), so of unit variance then.
+    """
+
+    def __init__(self, vocab_size: int, d_model: int, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.vocab_size = vocab_size
+        self.d_model = d_model
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Create the table [V, D]."""
+        self.table = self.add_weight(
+            name="table",
+            shape=(self.vocab_size, self.d_model),
+            initializer=keras.initializers.RandomNormal(stddev=self.d_model**-0.5),
+            autocast=False,
+        )
+
+    def call(self, ids: Any) -> Any:
+        """Embed ids [B, T] -> [B, T, D]; the gradient of a row is summed in the type of the table."""
+        # Under several replicas Keras builds its losses from a first batch that it averages, ids included.
+        ids = ops.cast(ids, "int32")
+        # The reshape changes nothing: it reads the variable, for a custom gradient takes tensors only.
+        table = ops.reshape(self.table, (self.vocab_size, self.d_model))
+        return ops.cast(_rows(table, ids), self.compute_dtype) * math.sqrt(self.d_model)
+
+    def logits(self, x: Any) -> Any:
+        """Project x [..., D] on the table: [..., V], in the type of the table, whatever that of x."""
+        rows = ops.cast(ops.reshape(x, (-1, self.d_model)), self.variable_dtype)
+        if len(x.shape) == 2:
+            # The few rows of a decoding step: TensorFlow's product of them with a transposed table is several times
+            # slower than this one, on a CPU without oneDNN.
+            return ops.transpose(ops.matmul(self.table, ops.transpose(rows)))
+        return ops.reshape(ops.matmul(rows, ops.transpose(self.table)), (*ops.shape(x)[:-1], self.vocab_size))
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return [B, T, D]."""
+        return (*input_shape, self.d_model)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return super().get_config() | {"vocab_size": self.vocab_size, "d_model": self.d_model}
+
+
+def _rows(table: Any, ids: Any) -> Any:
+    """Take the rows [..., D] of table [V, D], with a dense gradient.
+
+    A table that also makes the logits has a dense gradient from there; TensorFlow would join it with a sparse one
+    by sorting all rows of both.
+    """
+
+    def take(table: Any) -> Any:
+        def gradient(upstream: Any) -> Any:
+            rows = ops.reshape(upstream, (-1, table.shape[1]))
+            return ops.segment_sum(rows, ops.reshape(ids, (-1,)), num_segments=table.shape[0])
+
+        return ops.take(table, ids, axis=0), gradient
+
+    return with_gradient(take, table)
+
+
+@with_options(PositionOptions)
+@keras.saving.register_keras_serializable("tf_transformer")
+class PositionalEmbedding(keras.layers.Layer):
+    """Tokens plus positions, then dropout (paper 3.4, 3.5 and 5.4). ids [B, T] -> [B, T, D].
+
+    Args:
+        vocab_size: number of tokens, V.
+        d_model: width of the model, D.
+        dropout_rate: on the sum.
+        tokens: a `TokenEmbedding` to share; a new one by default.
+        {options}
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        *,
+        dropout_rate: float = 0.1,
+        tokens: TokenEmbedding | None = None,
+        **kwargs: Any,
+    ):
+        options, kwargs = taken(PositionOptions, kwargs)
+        super().__init__(**kwargs)
+        if options.positions not in ("sinusoidal", "learned"):
+            raise ValueError(f'positions must be "sinusoidal" or "learned". Received: {options.positions!r}')
+        if options.positions == "sinusoidal" and d_model % 2:
+            raise ValueError(f"d_model must be even for sinusoidal positions. Received: {d_model=}")
+        self.positions = options.positions
+        self.max_positions = options.max_positions
+        self.d_model = d_model
+        self.tokens = tokens or TokenEmbedding(vocab_size, d_model, name="tokens", dtype=self.dtype_policy)
+        self.dropout = keras.layers.Dropout(dropout_rate, name="dropout", dtype=self.dtype_policy)
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Create the tables."""
+        if not self.tokens.built:
+            self.tokens.build(input_shape)
+        if self.positions == "learned":
+            self.table = self.add_weight(
+                name="positions", shape=(self.max_positions, self.d_model), initializer="random_normal"
+            )
+
+    def call(self, ids: Any, start: Any = 0, training: bool | None = None) -> Any:
+        """Embed ids [B, T], whose first one stands at position `start`, -> [B, T, D]."""
+        length = ops.shape(ids)[1]
+        if self.positions == "sinusoidal":
+            positions = positional_encoding(length, self.d_model, start)
+        else:
+            if isinstance(length, int) and isinstance(start, int) and start + length > self.max_positions:
+                raise ValueError(
+                    f"the input is longer than the table of learned positions. Received: {start + length} tokens, "
+                    f"max_positions={self.max_positions}"
+                )
+            positions = ops.take(self.table, ops.arange(length) + start, axis=0)
+        x = self.tokens(ids)
+        return self.dropout(x + ops.cast(positions, x.dtype), training=training)
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return [B, T, D]."""
+        return (*input_shape, self.d_model)
