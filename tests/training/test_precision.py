@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_transformer import Transformer, checkpoints, load
+from tf_transformer import Transformer, load
 from tf_transformer.commands.main import main
 from tf_transformer.data.toy import copy_task
+from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import build_model, restore_best, weights
 from tf_transformer.training.fit import train

@@ -13,9 +13,9 @@ from tf_transformer.decoding.hypotheses import (
     add_token,
     no_tokens,
     repeat_until_done,
-    store,
     token_before,
 )
+from tf_transformer.decoding.leaving import without_done
 
 
 def length_penalty(length: Any, alpha: float) -> tf.Tensor:
@@ -51,6 +51,23 @@ class State(NamedTuple):
     """the K best final ones of the b sentences"""
     results: Any
     """of all sentences, those of the ones that are left as of some time before; () where none leaves the batch"""
+
+    def is_live(self) -> tf.Tensor:
+        """Return [b], boolean: the sentences that are still searched for."""
+        return tf.reduce_any(self.log_probabilities > -np.inf, axis=1)
+
+
+class Continuations(NamedTuple):
+    """The C most probable ways to continue the K hypotheses of b sentences by a token, the best first."""
+
+    ids: tf.Tensor
+    """[b, C, T]"""
+    log_probabilities: tf.Tensor
+    """[b, C]"""
+    parents: tf.Tensor
+    """[b, C]: which of the K hypotheses each continues"""
+    is_final: tf.Tensor
+    """[b, C], boolean: with its end token, or at its limit"""
 
 
 def beam_search(
@@ -104,10 +121,12 @@ def beam_search(
     first = tf.where((tf.range(width) == 0) & (sentences.limits[:, None] > 0), 0.0, -np.inf)
     covered = tf.repeat(sentences.covered[:, None], width, axis=1) if beta else ()
     state = State(sentences, tf.range(size), none.ids, first, covered, cache, none, ())
-    if capacity is None:
-        state = _without_done(state._replace(results=none))
+    leaves = capacity is None
+    if leaves:
+        state = without_done(state._replace(results=none), state.is_live(), none, width)
 
-    def advance(position: tf.Tensor, state: State) -> State:
+    def continued(position: tf.Tensor, state: State) -> tuple[Continuations, Any, Any]:
+        """Return the continuations, what is covered by then, [b, K, S], and the cache."""
         b = tf.shape(state.places)[0]
         rows = tf.reshape(state.ids, [b * width, tf.shape(state.ids)[2]])
         last = token_before(rows, position, rules.start)
@@ -124,34 +143,45 @@ def beam_search(
         parents = chosen // choices
         token = tf.gather(tf.reshape(tokens, [b, width * choices]), chosen, batch_dims=1)
         ids = add_token(tf.gather(state.ids, parents, batch_dims=1), token, position, capacity)
+        is_final = (token == rules.end) | (position + 1 >= state.sentences.limits)[:, None]
+        covered = state.covered + tf.reshape(attention, tf.shape(state.covered)) if beta else ()
+        return Continuations(ids, best, parents, is_final), covered, cache
 
-        length, limits = position + 1, state.sentences.limits
-        scores, covered = best / length_penalty(length, alpha), ()
+    def with_final(length: tf.Tensor, old: Hypotheses, new: Continuations, covered: Any) -> Hypotheses:
+        """Return the best K of the final hypotheses, those among the continuations of that length too."""
+        scores = new.log_probabilities / length_penalty(length, alpha)
         if beta:
-            covered = state.covered + tf.reshape(attention, tf.shape(state.covered))
-            scores += beta * tf.gather(coverage_reward(covered), parents, batch_dims=1)
-        is_final = (token == rules.end) | (length >= limits)[:, None]
+            scores += beta * tf.gather(coverage_reward(covered), new.parents, batch_dims=1)
         # One that ends must be among the best K, as one that goes on must.
-        is_kept = is_final & (tf.range(tf.shape(best)[1]) < width)
-        final = _best(state.final, Hypotheses(ids, tf.where(is_kept, scores, -np.inf), best), width)
-        going_on, kept = tf.math.top_k(tf.where(is_final, -np.inf, best), width)
-        # What a hypothesis can reach at most.
-        longest = limits if alpha >= 0 else tf.fill([b], length + 1)
+        is_kept = new.is_final & (tf.range(tf.shape(scores)[1]) < width)
+        return _best(old, Hypotheses(new.ids, tf.where(is_kept, scores, -np.inf), new.log_probabilities), width)
+
+    def is_enough(length: tf.Tensor, limits: tf.Tensor, final: Hypotheses, going_on: tf.Tensor) -> tf.Tensor:
+        """Return [b], boolean: whether no hypothesis that goes on can become one of the N best."""
+        if early_stopping:
+            return final.scores[:, width - 1] > -np.inf
+        longest = limits if alpha >= 0 else tf.fill(tf.shape(limits), length + 1)
         reachable = tf.reduce_max(going_on, axis=1) / length_penalty(longest, alpha)
-        enough = final.scores[:, width - 1] > -np.inf if early_stopping else final.scores[:, n_best - 1] >= reachable
-        parents = tf.gather(parents, kept, batch_dims=1)
-        rows = tf.reshape(tf.range(b)[:, None] * width + parents, [-1])
+        return final.scores[:, n_best - 1] >= reachable
+
+    def advance(position: tf.Tensor, state: State) -> State:
+        new, covered, cache = continued(position, state)
+        final = with_final(position + 1, state.final, new, covered)
+        going_on, kept = tf.math.top_k(tf.where(new.is_final, -np.inf, new.log_probabilities), width)
+        enough = is_enough(position + 1, state.sentences.limits, final, going_on)
+        parents = tf.gather(new.parents, kept, batch_dims=1)
+        rows = tf.reshape(tf.range(tf.shape(state.places)[0])[:, None] * width + parents, [-1])
         state = state._replace(
-            ids=tf.gather(ids, kept, batch_dims=1),
+            ids=tf.gather(new.ids, kept, batch_dims=1),
             log_probabilities=tf.where(enough[:, None], -np.inf, going_on),
             covered=tf.gather(covered, parents, batch_dims=1) if beta else (),
             cache=tf.nest.map_structure(lambda kept: tf.gather(kept, rows), cache),
             final=final,
         )
-        return _without_done(state) if capacity is None else state
+        return without_done(state, state.is_live(), final, width) if leaves else state
 
     state = repeat_until_done(advance, lambda state: state.log_probabilities > -np.inf, state)
-    found = state.final if capacity is not None else state.results
+    found = state.results if leaves else state.final
     found = tf.nest.map_structure(lambda tensor: tensor[:, :n_best], found)
     there = found.scores > -np.inf
     empty = (sentences.limits <= 0)[:, None] & (tf.range(n_best) == 0)
@@ -169,28 +199,3 @@ def _best(old: Hypotheses, new: Hypotheses, count: int) -> Hypotheses:
     both = tf.nest.map_structure(lambda a, b: tf.concat([a, b], axis=1), old, new)
     _, chosen = tf.math.top_k(both.scores, count)
     return tf.nest.map_structure(lambda tensor: tf.gather(tensor, chosen, batch_dims=1), both)
-
-
-def _without_done(state: State) -> State:
-    """Return the state without the sentences that are done, once they are half of all; their results are stored."""
-    width = state.log_probabilities.shape[1]
-    is_live = tf.reduce_any(state.log_probabilities > -np.inf, axis=1)
-    live = tf.cast(tf.reshape(tf.where(is_live), [-1]), tf.int32)
-
-    def taken(tensors: Any) -> Any:
-        return tf.nest.map_structure(lambda tensor: tf.gather(tensor, live), tensors)
-
-    def compact() -> State:
-        rows = tf.reshape(live[:, None] * width + tf.range(width), [-1])
-        return State(
-            sentences=state.sentences.take(live),
-            places=taken(state.places),
-            ids=taken(state.ids),
-            log_probabilities=taken(state.log_probabilities),
-            covered=taken(state.covered),
-            cache=tf.nest.map_structure(lambda tensor: tf.gather(tensor, rows), state.cache),
-            final=taken(state.final),
-            results=store(state.results, state.final, state.places),
-        )
-
-    return tf.cond(2 * tf.size(live) <= tf.size(is_live), compact, lambda: state)

@@ -13,9 +13,9 @@ from tf_transformer.decoding.hypotheses import (
     add_token,
     no_tokens,
     repeat_until_done,
-    store,
     token_before,
 )
+from tf_transformer.decoding.leaving import without_done
 
 Choose = Callable[[tf.Tensor, tf.Tensor, Sentences], tf.Tensor]
 """`(logits [B, V], position, sentences) -> tokens [B]`; the logits are -inf where a rule forbids."""
@@ -79,8 +79,10 @@ def one_path(
         cache=cache,
         results=(),
     )
-    if capacity is None:
-        state = _without_done(state._replace(results=state.found()))
+    leaves = capacity is None
+    if leaves:
+        state = state._replace(results=state.found())
+        state = without_done(state, state.is_live, state.found())
 
     def advance(position: tf.Tensor, state: State) -> State:
         last = token_before(state.ids, position, rules.start)
@@ -95,25 +97,7 @@ def one_path(
             is_live=state.is_live & (token != rules.end) & (position + 1 < state.sentences.limits),
             cache=cache,
         )
-        return _without_done(state) if capacity is None else state
+        return without_done(state, state.is_live, state.found()) if leaves else state
 
     state = repeat_until_done(advance, lambda state: state.is_live, state)
-    return state.results if capacity is None else state.found()
-
-
-def _without_done(state: State) -> State:
-    """Return the state without the sentences that are done, once they are half of all; their results are stored."""
-    live = tf.cast(tf.reshape(tf.where(state.is_live), [-1]), tf.int32)
-
-    def compact() -> State:
-        return State(
-            sentences=state.sentences.take(live),
-            places=tf.gather(state.places, live),
-            ids=tf.gather(state.ids, live),
-            log_probabilities=tf.gather(state.log_probabilities, live),
-            is_live=tf.gather(state.is_live, live),
-            cache=tf.nest.map_structure(lambda tensor: tf.gather(tensor, live), state.cache),
-            results=store(state.results, state.found(), state.places),
-        )
-
-    return tf.cond(2 * tf.size(live) <= tf.size(state.is_live), compact, lambda: state)
+    return state.results if leaves else state.found()
