@@ -1,19 +1,17 @@
 """From a config to a trained run directory."""
 
 import contextlib
-import dataclasses
 import importlib.util
 import logging
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
-from tf_transformer.config import Config, DecodingConfig, override
-from tf_transformer.data import Batches, Pairs, cut_by_chance
-from tf_transformer.data.texts import Texts, encode_texts, make_tokenizers, read_texts, with_absolute_paths
+from tf_transformer.config import Config, DecodingConfig
+from tf_transformer.data import Batches
 from tf_transformer.errors import InputError
 from tf_transformer.evaluation import bleu_metric
 from tf_transformer.files import contents_replaced, settle
@@ -21,12 +19,12 @@ from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import OF_RUN
 from tf_transformer.runs.directory import RunDirectory, find_run, write_run
 from tf_transformer.runs.lock import sole_writer
-from tf_transformer.runs.weights import build_model, restore_best, tokenizer_files, tokenizers_of
-from tf_transformer.tokenizers import Tokenizer
+from tf_transformer.runs.weights import build_model, restore_best, tokenizer_files
 from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import make_optimizer
-from tf_transformer.training.resume import Place, check_same_start, refuse_differences, restore, variables_of
+from tf_transformer.training.resume import Place, check_same_start, restore, variables_of
+from tf_transformer.training.start import Start, start_of
 from tf_transformer.training.strategy import (
     Machines,
     distribute,
@@ -83,61 +81,40 @@ def train(
 
 def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: tf.distribute.Strategy) -> RunDirectory:
     """Train in a folder that this process alone writes to, or one of several machines."""
-    config = _with_absolute_paths(config)
-    if resumed:  # where languages are names alone, those that were given once stay
-        old, new = resumed.config.data, config.data
-        config = override(config, {"data": {"source": new.source or old.source, "target": new.target or old.target}})
-    if resumed and config.training.init_from is None and (base := resumed.config.training.init_from):
-        config = override(config, {"training": {"init_from": base}})
-    start = None
-    if config.training.init_from and not (resumed and resumed.known()):
-        start = RunDirectory(config.training.init_from)
-
-    texts = read_texts(config.data)
-    source = resumed or start
-    tokenizers = tokenizers_of(source) if source else make_tokenizers(config, texts.training)
-    sizes = {"input_vocab_size": tokenizers[0].vocab_size, "target_vocab_size": tokenizers[1].vocab_size}
-    config = override(config, {"model": sizes})
-    if resumed:
-        refuse_differences(resumed, config, texts.description())
-    if start:
-        _refuse_other_model(start, config, tokenizers)
-    batches, validation = _batches(config, texts, tokenizers, strategy.num_replicas_in_sync)
-
+    start = start_of(config, resumed)
+    config, replicas = start.config, strategy.num_replicas_in_sync
+    batches, validation = start.batches(replicas)
     keras.utils.set_random_seed(config.training.seed)
     with strategy.scope():
         trainer = make_trainer(config)
-        if start:
-            restore_best(start, trainer.trained)
+        if start.base:
+            restore_best(start.base, trainer.trained)
     variables = variables_of(trainer.trained, trainer.optimizer)
     place = restore(resumed, variables, strategy) if resumed else Place()
     machines = Machines(strategy)
     with naming_lost_machines(strategy):
-        check_same_start(machines, place, texts.description(), tokenizers)
+        check_same_start(machines, place, start.texts.description(), start.tokenizers)
     vary_dropout(trainer.trained, strategy)
     if resumed and (finished := _finished(resumed, config, place)):
         log.info("%s is trained: %s", path, finished)
         return resumed.replace_config(config) if is_chief(strategy) else resumed
 
-    run = None
-    if is_chief(strategy):
-        run = _write_run(path, resumed, config, tokenizers, trainer, texts)
+    run = _write_run(path, resumed, start, trainer) if is_chief(strategy) else None
     batches.start_epoch(place.epoch)
-    _announce(trainer, batches, strategy.num_replicas_in_sync)
-    greedy = DecodingConfig(beam_size=1, max_extra_length=config.decoding.max_extra_length)
-    translator = Translator(trainer.trained, *tokenizers, greedy)
-    held_out = zip(*texts.validation, validation.pairs.keep, strict=True)
-    kept = [(source, target) for source, target, is_kept in held_out if is_kept]
-    pairs = Pairs([source for source, _ in kept], [target for _, target in kept])
-    callbacks = _callbacks(config, run, batches, variables, translator, pairs, place, path, machines)
-    held_out_batches = validation.dataset().apply(tf.data.experimental.assert_cardinality(validation.whole))
-    with callbacks[-1].catching(), naming_lost_machines(strategy):
+    _announce(trainer, batches, replicas)
+    work = _Work(start, trainer, batches, validation, place, machines, path)
+    saver = _saver(work, run, variables) if run else None
+    written = _writing(work, run, saver) if run else []
+    callbacks = [*_watching(work, run), *written, *_stopping(work)]
+    leaving = on.SaveOnSignal(saver, machines.sum, machines.meet)
+    held_out = validation.dataset().apply(tf.data.experimental.assert_cardinality(validation.whole))
+    with leaving.catching(), naming_lost_machines(strategy):
         trainer.fit(
             distribute(batches.dataset(), strategy),
-            validation_data=distribute(held_out_batches, strategy),
+            validation_data=distribute(held_out, strategy),
             initial_epoch=place.epoch,
             epochs=2**31,  # EpochOrder stops at max_steps
-            callbacks=callbacks,
+            callbacks=[*callbacks, leaving],
             shuffle=False,
             verbose=0,
         )
@@ -156,40 +133,62 @@ def _finished(run: RunDirectory, config: Config, place: Place) -> str | None:
     return None
 
 
-def _callbacks(
-    config: Config,
-    run: RunDirectory | None,
-    batches: Batches,
-    variables: dict[str, Any],
-    translator: Translator,
-    held_out: Pairs,
-    place: Place,
-    path: Path,
-    machines: Machines,
-) -> list[Any]:
-    """Return the callbacks in their order; a process without a `run` writes nothing. The last one catches signals."""
-    settings = config.training
-    samples = settings.samples if run else 0
+class _Work(NamedTuple):
+    """What the callbacks see of a training."""
+
+    start: Start
+    trainer: Trainer
+    batches: Batches
+    validation: Batches
+    place: Place
+    machines: Machines
+    path: Path
+
+    @property
+    def max_steps(self) -> int:
+        """Updates in all."""
+        return self.start.config.training.max_steps
+
+
+def _watching(work: _Work, run: RunDirectory | None) -> list[keras.callbacks.Callback]:
+    """Return what orders the batches, validates and measures; a process without a `run` shows no samples."""
+    config, settings = work.start.config, work.start.config.training
+    greedy = DecodingConfig(beam_size=1, max_extra_length=config.decoding.max_extra_length)
+    translator = Translator(work.trainer.trained, *work.start.tokenizers, greedy)
+    held_out, samples = work.start.held_out(work.validation), settings.samples if run else 0
     bleu = (settings.bleu_every, settings.bleu_sentences, settings.bleu_tokenize)
-    saver = None
-    callbacks = [
+    return [
         on.ValidateAverage(),
-        on.EpochOrder(batches, settings.max_steps, skip=place.batch),
+        on.EpochOrder(work.batches, work.max_steps, skip=work.place.batch),
         on.StopOnNaN(config.model.target_vocab_size),
-        on.Throughput(batches),
-        on.TranslateValidation(translator, held_out, samples, *bleu, machines.mean),
+        on.Throughput(work.batches),
+        on.TranslateValidation(translator, held_out, samples, *bleu, work.machines.mean),
     ]
-    if run:
-        keep = (settings.checkpoint_every, settings.keep_last, settings.keep_best, settings.best_by)
-        saver = on.SaveCheckpoints(run.checkpoints, variables, batches, *keep, run=run.id)
-        # Before the checkpoints: rows after the checkpoint that a run resumes from are dropped.
-        callbacks += [on.History(run.history, place.step), saver, on.Progress(batches, settings.max_steps)]
-        if importlib.util.find_spec("tensorboard"):
-            callbacks.append(on.TensorBoard(os.fspath(run.path / "tensorboard"), update_freq=1))
-    if settings.early_stopping:
-        past = on.validations(path / "history.csv", settings.best_by, place.step)
-        callbacks.append(on.EarlyStopping(settings.best_by, settings.early_stopping, past))
-    return [*callbacks, on.SaveOnSignal(saver, machines.sum, machines.meet)]
+
+
+def _saver(work: _Work, run: RunDirectory, variables: dict[str, Any]) -> on.SaveCheckpoints:
+    settings = work.start.config.training
+    keep = (settings.checkpoint_every, settings.keep_last, settings.keep_best, settings.best_by)
+    return on.SaveCheckpoints(run.checkpoints, variables, work.batches, *keep, run=run.id)
+
+
+def _writing(work: _Work, run: RunDirectory, saver: Any) -> list[keras.callbacks.Callback]:
+    """Return what writes to the run directory, and what shows how it goes."""
+    # History before the checkpoints: rows after the checkpoint that a run resumes from are dropped.
+    history, progress = on.History(run.history, work.place.step), on.Progress(work.batches, work.max_steps)
+    callbacks = [history, saver, progress]
+    if importlib.util.find_spec("tensorboard"):
+        callbacks.append(on.TensorBoard(os.fspath(run.path / "tensorboard"), update_freq=1))
+    return callbacks
+
+
+def _stopping(work: _Work) -> list[keras.callbacks.Callback]:
+    """Return what stops training early, if that is asked for."""
+    settings = work.start.config.training
+    if not settings.early_stopping:
+        return []
+    past = on.validations(work.path / "history.csv", settings.best_by, work.place.step)
+    return [on.EarlyStopping(settings.best_by, settings.early_stopping, past)]
 
 
 def _announce(trainer: Trainer, batches: Batches, replicas: int) -> None:
@@ -222,58 +221,13 @@ def make_trainer(config: Config) -> Trainer:
     return trainer
 
 
-def _with_absolute_paths(config: Config) -> Config:
-    """Return the config with paths that name the same from every folder."""
-    files = {("tokenizer", "file"): config.tokenizer.file, ("training", "init_from"): config.training.init_from}
-    layers = [{section: {key: os.path.abspath(path)}} for (section, key), path in files.items() if path is not None]
-    return dataclasses.replace(override(config, *layers), data=with_absolute_paths(config.data))
-
-
-def _batches(config: Config, texts: Texts, tokenizers: Any, replicas: int) -> tuple[Batches, Batches]:
-    """Return the batches of training and validation."""
-    data, settings = config.data, config.training
-    pairs = encode_texts("train", texts.training, tokenizers, data.max_length, data.max_length_ratio)
-    held_out = encode_texts("validation", texts.validation, tokenizers, data.max_length, None)
-    repeats = None
-    if data.weights:
-        repeats = tf.gather(tf.constant(data.weights), texts.corpora[pairs.keep]).numpy()
-    draw = None
-    if data.bpe_dropout:
-        draw = cut_by_chance(texts.training, pairs, *tokenizers, dropout=data.bpe_dropout, max_length=data.max_length)
-    training = Batches(
-        pairs,
-        data.batch_tokens * settings.accumulate,
-        multiple_of=replicas * settings.accumulate,
-        seed=settings.seed,
-        repeats=repeats,
-        draw=draw,
-    )
-    return training, Batches(held_out, data.batch_tokens, multiple_of=replicas)
-
-
-def _refuse_other_model(start: RunDirectory, config: Config, tokenizers: tuple[Tokenizer, Tokenizer]) -> None:
-    """Raise InputError where a run to start from has a model or tokenizer that does not fit."""
-    old, new = start.config.as_dict()["model"], config.as_dict()["model"]
-    rates = ("dropout_rate", "attention_dropout_rate")
-    differences = [
-        f"model.{k} is {old[k]!r} there, {new[k]!r} here" for k in old if old[k] != new[k] and k not in rates
-    ]
-    file = config.tokenizer.file
-    wanted = [Path(file).read_bytes()] * 2 if file else [tokenizer.model for tokenizer in tokenizers]
-    if [path.read_bytes() for path in start.tokenizer_paths()] != wanted:
-        differences.append(f"its tokenizer is not {file or 'the one that this run began with'}")
-    if differences:
-        raise InputError(f"--init-from {start.path} does not fit: {'; '.join(differences)}")
-
-
-def _write_run(
-    path: Path, resumed: RunDirectory | None, config: Config, tokenizers: Any, trainer: Trainer, texts: Texts
-) -> RunDirectory:
+def _write_run(path: Path, resumed: RunDirectory | None, start: Start, trainer: Trainer) -> RunDirectory:
+    """Write what a run begins with, or the config that one goes on with."""
     if resumed:
-        run = resumed.replace_config(config)
+        run = resumed.replace_config(start.config)
         checkpoints.remove_unfinished(run.checkpoints)
         return run
-    facts = {"parameters": trainer.trained.count_params(), "data": texts.description()}
+    facts = {"parameters": trainer.trained.count_params(), "data": start.texts.description()}
     with contents_replaced(path, OF_RUN.name) as new:
-        write_run(new, config, tokenizer_files(*tokenizers), facts)
+        write_run(new, start.config, tokenizer_files(*start.tokenizers), facts)
     return RunDirectory(path)
