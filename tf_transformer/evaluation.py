@@ -96,4 +96,4 @@ def bleu_metric(tokenize: str) -> BLEU:
         # `force`: tokenised text is meant to be so.
         return BLEU(tokenize=tokenize, force=tokenize == "none")
     except (RuntimeError, ImportError, OSError) as error:  # some are downloaded
-        raise InputError(f"sacreBLEU's tokenizer {tokenize} is not to be had: {' '.join(str(error).split())}") from None
+        raise InputError(f"sacreBLEU's tokenizer {tokenize} is unavailable: {' '.join(str(error).split())}") from None
