@@ -58,7 +58,7 @@ def log_softmax(logits):
     return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
 
 
-def exhaustive(table, limit, alpha=0.0, beta=0.0, attention=None):
+def exhaustive(table, limit, alpha=0.0, beta=0.0, attention=None, offset=5.0):
     """Every sequence that ends with the end token or at the limit, and its score; the best first."""
     vocabulary = table.shape[-1]
     log_probabilities = log_softmax(table)
@@ -70,7 +70,7 @@ def exhaustive(table, limit, alpha=0.0, beta=0.0, attention=None):
                 ids = [*head, last]
                 before = [START, *head]
                 total = sum(log_probabilities[t, before[t], ids[t]] for t in range(length))
-                score = total / ((5 + length) / 6) ** alpha
+                score = total / ((offset + length) / (offset + 1)) ** alpha
                 if beta:
                     covered = sum(attention[t, before[t]] for t in range(length))
                     score += beta * np.log(np.minimum(covered, 1)).sum()
@@ -86,6 +86,7 @@ def test_the_length_penalty_is_the_papers():
     assert float(length_penalty(7, 0.6)) == pytest.approx(2**0.6)
     assert float(length_penalty(1, 0.6)) == 1.0
     assert float(length_penalty(19, 0.0)) == 1.0
+    assert float(length_penalty(7, 2.0, offset=0.0)) == 49.0
 
 
 @settings(max_examples=15, deadline=None)
@@ -115,13 +116,16 @@ def test_a_beam_of_one_is_greedy(seed, limits):
 
 
 @settings(max_examples=13, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.6, 1.0, -0.5]), st.integers(1, 4))
-def test_a_wide_beam_is_exhaustive_search(seed, alpha, limit):
+@given(
+    st.integers(0, 10_000), st.sampled_from([0.0, 0.6, 1.0, -0.5]), st.integers(1, 4), st.sampled_from([5.0, 0.0, 1.5])
+)
+def test_a_wide_beam_is_exhaustive_search(seed, alpha, limit, offset):
     vocabulary, n = 6, 3
     table = tables(seed, 2, limit, vocabulary)
-    found = search(beam_search, table, [limit, limit], width=vocabulary**limit, alpha=alpha, n_best=n)
+    options = {"width": vocabulary**limit, "alpha": alpha, "offset": offset, "n_best": n}
+    found = search(beam_search, table, [limit, limit], **options)
     for row, best in zip(table, found, strict=True):
-        expected = exhaustive(row, limit, alpha)[:n]
+        expected = exhaustive(row, limit, alpha, offset=offset)[:n]
         for (ids, score, total), (expected_score, expected_ids, expected_total) in zip(best, expected, strict=False):
             assert score == pytest.approx(expected_score, abs=1e-4)
             assert ids == expected_ids or abs(score - expected_score) < 1e-4

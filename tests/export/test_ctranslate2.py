@@ -23,6 +23,8 @@ OPTIONS = [
     {"positions": "learned", "max_positions": 97},
     {"share_embeddings": "target", "activation": "gelu"},
     {"share_embeddings": "all", "norm": "pre", "activation": "silu"},
+    {"share_embeddings": "all", "positions": "marian", "output_bias": True, "norm_epsilon": 1e-3},
+    {"positions": "m2m100", "num_decoder_layers": 1, "output_bias": True},
 ]
 
 

@@ -84,7 +84,7 @@ def test_the_length_is_capped(translate):
         (["--set", "model.d_model=2"], "only settings of decoding can be set here. Received: --set model.d_model=2"),
         (["--set", "decoding.coverage_penalty=-1"], "coverage_penalty must be at least 0. Received: -1"),
         (["--set", "decoding.coverage_penalty=1", "--beam-size", "1"], "give a beam_size above 1, and no temperature"),
-        (["--set", "decoding.attention_layer=9"], "attention_layer must be at most model.num_layers, "),
+        (["--set", "decoding.attention_layer=9"], "attention_layer must be at most the layers of the decoder, "),
         (["--set", "decoding.max_source_length=1"], "max_source_length must be at least 2. Received: 1"),
     ],
 )

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_transformer.model.layer_norm import EPSILON, LayerNorm
+from tf_transformer.model.layer_norm import LayerNorm
 
 
 def values_and_gradients(layer, x, upstream):
@@ -17,9 +17,11 @@ def values_and_gradients(layer, x, upstream):
 # bfloat16 has 8 bits: two ways of rounding may differ by one of them.
 @pytest.mark.parametrize("shape", [(5, 7), (2, 3, 7), (2, 3, 5, 11)])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 3e-6), ("mixed_bfloat16", 2**-7)])
-def test_it_is_keras_s_and_so_are_its_gradients(shape, dtype, tolerance):
+@pytest.mark.parametrize("options", [{}, {"epsilon": 0.5}])
+def test_it_is_keras_s_and_so_are_its_gradients(shape, dtype, tolerance, options):
     rng = np.random.default_rng(0)
-    ours, theirs = LayerNorm(dtype=dtype), keras.layers.LayerNormalization(epsilon=EPSILON, dtype=dtype)
+    ours = LayerNorm(**options, dtype=dtype)
+    theirs = keras.layers.LayerNormalization(epsilon=options.get("epsilon", 1e-6), dtype=dtype)
     weights = [rng.normal(size=shape[-1:]) for _ in range(2)]
     for layer in (ours, theirs):
         layer.build(shape)

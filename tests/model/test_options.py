@@ -19,7 +19,14 @@ CLASSES = [
     (Decoder, StackOptions, STACK | dict(vocab_size=17)),
     (Transformer, StackOptions, STACK | dict(input_vocab_size=17, target_vocab_size=19)),
 ]
-OTHERS = dict(norm="pre", activation="gelu", attention_dropout_rate=0.25, positions="learned", max_positions=23)
+OTHERS = dict(
+    norm="pre",
+    norm_epsilon=1e-5,
+    activation="gelu",
+    attention_dropout_rate=0.25,
+    positions="learned",
+    max_positions=23,
+)
 
 
 @pytest.mark.parametrize(("kind", "options", "sizes"), CLASSES)

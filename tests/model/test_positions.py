@@ -21,6 +21,25 @@ def test_positional_encoding_is_the_formula_of_the_paper():
             assert table[position, 2 * i + 1] == pytest.approx(math.cos(angle), abs=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("kind", "first", "steps"),
+    [("opus", 0, D // 2), ("marian", 0, D // 2 - 1), ("m2m100", 2, D // 2 - 1)],
+)
+def test_the_sinusoids_of_other_models(kind, first, steps):
+    """Sines first; transformers' modeling_marian.py, Marian's src/common/definitions, modeling_m2m_100.py."""
+    table = keras.ops.convert_to_numpy(positional_encoding(T, D, kind=kind))
+    for position in range(T):
+        for i in range(D // 2):
+            angle = (position + first) / 10_000 ** (i / steps)
+            assert table[position, i] == pytest.approx(math.sin(angle), abs=1e-5)
+            assert table[position, D // 2 + i] == pytest.approx(math.cos(angle), abs=1e-5)
+
+
+def test_unknown_sinusoids_are_refused():
+    with pytest.raises(ValueError, match=r"sinusoidal, opus, marian, m2m100\. Received: kind='opsu'"):
+        positional_encoding(3, 8, kind="opsu")
+
+
 def test_positional_encoding_may_start_anywhere():
     whole = positional_encoding(T, D)
     np.testing.assert_allclose(positional_encoding(3, D, start=5), whole[5:8], atol=1e-6)

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 import tf_transformer.training
 from tf_transformer import PRESETS, Transformer
+from tf_transformer.model.layer_norm import LayerNorm
 from tf_transformer.registration import MODULES
 
 B, T, S, D, H, DFF, V = 2, 3, 5, 14, 7, 11, 17
@@ -21,6 +22,8 @@ OPTIONS = [
     {"positions": "learned", "max_positions": 13},
     {"share_embeddings": "target"},
     {"share_embeddings": "all", "norm": "pre", "activation": "gelu"},
+    {"share_embeddings": "all", "positions": "opus", "output_bias": True, "activation": "swish", "norm_epsilon": 1e-5},
+    {"positions": "m2m100", "num_decoder_layers": 3, "norm": "pre", "output_bias": True},
 ]
 rng = np.random.default_rng(3)
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=lambda o: "-".join(map(str, o.values())) or "paper")
@@ -33,6 +36,8 @@ def ids(*shape):
 def build(**option):
     model = Transformer(**SIZES | option)
     model.build(((None, None), (None, None)))
+    if model.output_bias is not None:
+        model.output_bias.assign(rng.normal(size=V))
     return model
 
 
@@ -106,6 +111,28 @@ def test_every_position_reads_the_whole_source():
         changed = source.copy()
         changed[:, s] = changed[:, s] % (V - 1) + 1
         assert (np.abs(model((changed, target)) - before).max(axis=(0, 2)) > 1e-5).all()
+
+
+@pytest.mark.parametrize("share", ["none", "target", "all"])
+def test_the_bias_is_added_to_the_logits_whether_or_not_they_are_tied(share):
+    model, source, target = build(share_embeddings=share, output_bias=True), ids(B, S), ids(B, T)
+    with_bias, bias = model((source, target)), model.output_bias.numpy()
+    model.output_bias.assign(np.zeros(V))
+    np.testing.assert_allclose(with_bias, model((source, target)) + bias, atol=1e-6)
+
+
+def test_the_decoder_may_have_another_number_of_layers():
+    model = build(num_decoder_layers=3)
+    assert (len(model.encoder.stack), len(model.decoder.stack)) == (2, 3)
+    assert len(model.attention((ids(B, S), ids(B, T)))) == 3
+    assert model.encoder.count_params() < model.decoder.count_params()
+
+
+def test_the_epsilon_reaches_every_norm():
+    model = build(norm="pre", norm_epsilon=1e-3)
+    norms = [layer for layer in model._flatten_layers() if isinstance(layer, LayerNorm)]
+    assert len(norms) == 2 * 2 + 2 * 3 + 2  # encoder, decoder, the end of each
+    assert {norm.epsilon for norm in norms} == {1e-3}
 
 
 def test_sharing_saves_the_tables_it_names():

@@ -20,6 +20,7 @@ class NormOptions:
     norm: str = setting(
         "post", "layer norm after each sub-layer (post, the paper) or before (pre)", choices=("post", "pre")
     )
+    norm_epsilon: float = setting(1e-6, "added to the variance in layer norms", above=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +45,9 @@ class PositionOptions:
 
     positions: str = setting(
         "sinusoidal",
-        "sinusoidal (any length; the paper) or learned (up to max_positions; paper table 3, row E)",
-        choices=("sinusoidal", "learned"),
+        "sinusoidal (any length; the paper) or learned (up to max_positions; paper table 3, row E); opus, marian and "
+        "m2m100 are the sinusoids of those models",
+        choices=("sinusoidal", "learned", "opus", "marian", "m2m100"),
     )
     max_positions: int = setting(
         1024, "size of the learned position table, tokens; a longer input is an error", at_least=1
@@ -62,6 +64,7 @@ class _Sizes(Section):
     """The tutorial's arguments of `Transformer`."""
 
     num_layers: int = setting(6, "layers of the encoder, and of the decoder", at_least=1)
+    num_decoder_layers: int | None = setting(None, "layers of the decoder, where it has another number", at_least=1)
     d_model: int = setting(512, "width of the model", at_least=1)
     num_heads: int = setting(8, "attention heads; d_model must divide by it", at_least=1)
     dff: int = setting(2048, "width inside the feed-forward sub-layer", at_least=1)
@@ -81,6 +84,7 @@ class ModelConfig(StackOptions, _Sizes):
         "none, target (output tied to target embedding), all (paper 3.4)",
         choices=("none", "target", "all"),
     )
+    output_bias: bool = setting(False, "whether the logits have a bias, as those of Marian")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,5 +92,5 @@ class ModelConfig(StackOptions, _Sizes):
             raise InputError(
                 f"d_model must divide by num_heads. Received: d_model={self.d_model}, num_heads={self.num_heads}"
             )
-        if self.positions == "sinusoidal" and self.d_model % 2:
-            raise InputError(f"d_model must be even for sinusoidal positions. Received: {self.d_model}")
+        if self.positions != "learned" and self.d_model % 2:
+            raise InputError(f"d_model must be even for {self.positions} positions. Received: {self.d_model}")

@@ -152,6 +152,9 @@ class DecodingConfig(Section):
         at_least=-10,
         at_most=10,
     )
+    length_penalty_offset: float = setting(
+        5.0, "k: scores are divided by ((k + length) / (k + 1))^alpha; 0 divides by length^alpha", at_least=0
+    )
     coverage_penalty: float = setting(0.0, "beta: reward for attending to every source token; 0: none", at_least=0)
     early_stopping: bool = setting(False, "stop at beam_size translations, though a better one may follow")
     max_source_length: int = setting(
@@ -236,9 +239,10 @@ class Config:
                 "model.max_positions must be at least data.max_length where positions are learned. "
                 f"Received: model.max_positions={self.model.max_positions}, data.max_length={self.data.max_length}"
             )
-        if (self.decoding.attention_layer or 1) > self.model.num_layers:
+        layers = self.model.num_decoder_layers or self.model.num_layers
+        if (self.decoding.attention_layer or 1) > layers:
             raise InputError(
-                f"decoding.attention_layer must be at most model.num_layers, {self.model.num_layers}. "
+                f"decoding.attention_layer must be at most the layers of the decoder, {layers}. "
                 f"Received: {self.decoding.attention_layer}"
             )
 

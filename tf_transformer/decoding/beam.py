@@ -18,9 +18,12 @@ from tf_transformer.decoding.hypotheses import (
 from tf_transformer.decoding.leaving import without_done
 
 
-def length_penalty(length: Any, alpha: float) -> tf.Tensor:
-    """Return ((5 + length) / 6)^alpha, by which a summed log-probability is divided (Wu et al. 2016, equation 14)."""
-    return ((5.0 + tf.cast(length, tf.float32)) / 6.0) ** alpha
+def length_penalty(length: Any, alpha: float, offset: float = 5.0) -> tf.Tensor:
+    """Return ((k + length) / (k + 1))^alpha, by which a summed log-probability is divided; k is the offset.
+
+    With k = 5 it is that of Wu et al. 2016, equation 14; with k = 0, length^alpha, as Marian and transformers have it.
+    """
+    return ((offset + tf.cast(length, tf.float32)) / (offset + 1.0)) ** alpha
 
 
 def coverage_reward(covered: tf.Tensor) -> tf.Tensor:
@@ -78,12 +81,13 @@ def beam_search(
     *,
     beam_size: int = 4,
     alpha: float = 0.6,
+    offset: float = 5.0,
     beta: float = 0.0,
     n_best: int = 1,
     early_stopping: bool = False,
     capacity: Any = None,
 ) -> Hypotheses:
-    """Search for the hypotheses of the highest log-probability / ((5 + length) / 6)^alpha.
+    """Search for the hypotheses of the highest log-probability / ((k + length) / (k + 1))^alpha.
 
     A hypothesis is final with its end token, or at its limit. The search for a sentence ends when no hypothesis that
     goes on can still beat its `n_best` best final ones: a log-probability only falls, no penalty is larger than that
@@ -97,6 +101,7 @@ def beam_search(
         beam_size: hypotheses that are kept at every step, K (paper 6.1: 4). They are the most probable ones; the
             penalties rank what is final.
         alpha: exponent of the length penalty (paper 6.1: 0.6); 0 ranks by log-probability alone.
+        offset: of the length penalty, k.
         beta: weight of the coverage penalty, at least 0; above 0 `coverage_reward` times it is added to a score,
             and `sentences` must have `covered`.
         n_best: hypotheses to return, N; at most `beam_size`.
@@ -149,7 +154,7 @@ def beam_search(
 
     def with_final(length: tf.Tensor, old: Hypotheses, new: Continuations, covered: Any) -> Hypotheses:
         """Return the best K of the final hypotheses, those among the continuations of that length too."""
-        scores = new.log_probabilities / length_penalty(length, alpha)
+        scores = new.log_probabilities / length_penalty(length, alpha, offset)
         if beta:
             scores += beta * tf.gather(coverage_reward(covered), new.parents, batch_dims=1)
         # One that ends must be among the best K, as one that goes on must.
@@ -161,7 +166,7 @@ def beam_search(
         if early_stopping:
             return final.scores[:, width - 1] > -np.inf
         longest = limits if alpha >= 0 else tf.fill(tf.shape(limits), length + 1)
-        reachable = tf.reduce_max(going_on, axis=1) / length_penalty(longest, alpha)
+        reachable = tf.reduce_max(going_on, axis=1) / length_penalty(longest, alpha, offset)
         return final.scores[:, n_best - 1] >= reachable
 
     def advance(position: tf.Tensor, state: State) -> State:

@@ -13,7 +13,7 @@ from tf_transformer.model import Transformer
 from tf_transformer.model.attention import MultiHeadAttention
 from tf_transformer.model.embeddings import PositionalEmbedding
 from tf_transformer.model.feed_forward import FeedForward
-from tf_transformer.model.layer_norm import EPSILON, LayerNorm
+from tf_transformer.model.layer_norm import LayerNorm
 from tf_transformer.model.linear import Linear
 from tf_transformer.model.positions import positional_encoding
 from tf_transformer.runs.directory import RunDirectory
@@ -61,7 +61,7 @@ def save(model: Transformer, source: Tokenizer, target: Tokenizer, path: Path, p
         known = ", ".join(ACTIVATIONS)
         raise InputError(f"CTranslate2 has no activation {config['activation']!r}; it has {known}")
     spec = TransformerSpec.from_config(
-        config["num_layers"],
+        (len(model.encoder.stack), len(model.decoder.stack)),
         config["num_heads"],
         pre_norm=config["norm"] == "pre",
         activation=common_spec.Activation[ACTIVATIONS[config["activation"]]],
@@ -89,12 +89,14 @@ def save(model: Transformer, source: Tokenizer, target: Tokenizer, path: Path, p
         spec.decoder.projection.weight = spec.decoder.embeddings.weight
     else:
         _linear(spec.decoder.projection, model.output_projection)
+    if model.output_bias is not None:
+        spec.decoder.projection.bias = model.output_bias.numpy()
     spec.register_source_vocabulary(source.pieces)
     spec.register_target_vocabulary(target.pieces)
     spec.config.unk_token, spec.config.eos_token = target.pieces[UNKNOWN], target.pieces[END]
     spec.config.bos_token = spec.config.decoder_start_token = target.pieces[START]
     spec.config.add_source_eos = True
-    spec.config.layer_norm_epsilon = EPSILON
+    spec.config.layer_norm_epsilon = config["norm_epsilon"]
     spec.validate()
     spec.optimize()
     spec.save(os.fspath(path))
@@ -104,7 +106,7 @@ def _positions(embedding: PositionalEmbedding, count: int) -> Any:
     """Return the positions [N, D]. Those of CTranslate2 itself begin at 1, and have all sines before all cosines."""
     if embedding.positions == "learned":
         return embedding.table.numpy()
-    return keras.ops.convert_to_numpy(positional_encoding(count, embedding.d_model))
+    return keras.ops.convert_to_numpy(positional_encoding(count, embedding.d_model, kind=embedding.positions))
 
 
 def _self_attention(to: Any, attention: MultiHeadAttention, residual: Any) -> None:

@@ -9,7 +9,7 @@ from keras import ops
 from tf_transformer.config.model import PositionOptions
 from tf_transformer.model.gradients import with_gradient
 from tf_transformer.model.options import taken, with_options
-from tf_transformer.model.positions import positional_encoding
+from tf_transformer.model.positions import KINDS, positional_encoding
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -100,10 +100,12 @@ class PositionalEmbedding(keras.layers.Layer):
     ):
         options, kwargs = taken(PositionOptions, kwargs)
         super().__init__(**kwargs)
-        if options.positions not in ("sinusoidal", "learned"):
-            raise ValueError(f'positions must be "sinusoidal" or "learned". Received: {options.positions!r}')
-        if options.positions == "sinusoidal" and d_model % 2:
-            raise ValueError(f"d_model must be even for sinusoidal positions. Received: {d_model=}")
+        if options.positions not in ("learned", *KINDS):
+            raise ValueError(
+                f"positions must be learned, or one of {', '.join(KINDS)}. Received: {options.positions!r}"
+            )
+        if options.positions != "learned" and d_model % 2:
+            raise ValueError(f"d_model must be even for {options.positions} positions. Received: {d_model=}")
         self.positions = options.positions
         self.max_positions = options.max_positions
         self.d_model = d_model
@@ -122,8 +124,8 @@ class PositionalEmbedding(keras.layers.Layer):
     def call(self, ids: Any, start: Any = 0, training: bool | None = None) -> Any:
         """Embed ids [B, T], whose first one stands at position `start`, -> [B, T, D]."""
         length = ops.shape(ids)[1]
-        if self.positions == "sinusoidal":
-            positions = positional_encoding(length, self.d_model, start)
+        if self.positions != "learned":
+            positions = positional_encoding(length, self.d_model, start, self.positions)
         else:
             if isinstance(length, int) and isinstance(start, int) and start + length > self.max_positions:
                 raise ValueError(

@@ -7,8 +7,6 @@ from keras import ops
 
 from tf_transformer.model.gradients import with_gradient
 
-EPSILON = 1e-6
-
 
 @keras.saving.register_keras_serializable("tf_transformer")
 class LayerNorm(keras.layers.Layer):
@@ -21,7 +19,7 @@ class LayerNorm(keras.layers.Layer):
         epsilon: added to the variance.
     """
 
-    def __init__(self, epsilon: float = EPSILON, **kwargs: Any):
+    def __init__(self, epsilon: float = 1e-6, **kwargs: Any):
         super().__init__(**kwargs)
         self.epsilon = epsilon
 

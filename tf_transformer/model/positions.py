@@ -1,28 +1,58 @@
 """Positional encoding (paper 3.5)."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras import ops
 
 
-def positional_encoding(length: Any, depth: int, start: Any = 0) -> Any:
+class Sinusoids(NamedTuple):
+    """How sines and cosines stand for positions."""
+
+    alternate: bool
+    """sine and cosine in turn (the paper), or all sines before all cosines"""
+    rate_steps: int
+    """the slowest rate is 1 / 10,000 to the power of i / (i + this) for the last pair i: 1 in the paper, 0 elsewhere"""
+    first: int
+    """the position of the first token"""
+
+
+KINDS = {
+    "sinusoidal": Sinusoids(alternate=True, rate_steps=1, first=0),
+    # MarianMTModel in transformers, and with it the models that are published as OPUS-MT there.
+    "opus": Sinusoids(alternate=False, rate_steps=1, first=0),
+    # Marian itself.
+    "marian": Sinusoids(alternate=False, rate_steps=0, first=0),
+    # M2M100 and NLLB, as they come from fairseq: position 1 is that of padding.
+    "m2m100": Sinusoids(alternate=False, rate_steps=0, first=2),
+}
+
+
+def positional_encoding(length: Any, depth: int, start: Any = 0, kind: str = "sinusoidal") -> Any:
     """Sinusoidal positions (paper 3.5): sine at even, cosine at odd places of the last axis.
 
     Args:
         length: number of positions, T; may be a scalar tensor.
         depth: width of the model, D; even.
         start: the first position; may be a scalar tensor.
+        kind: "sinusoidal" (the paper), or the order and the rates that other models have: "opus", "marian", "m2m100".
 
     Returns:
         [T, D], float32.
 
     Raises:
-        ValueError: an odd depth.
+        ValueError: an odd depth; an unknown kind.
     """
     if depth % 2:
         raise ValueError(f"depth must be even: it holds pairs of sine and cosine. Received: {depth=}")
-    positions = ops.cast(ops.arange(length) + start, "float32")
-    rates = ops.exp(ops.arange(0, depth, 2, dtype="float32") * (-math.log(10_000) / depth))
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}. Received: {kind=}")
+    alternate, rate_steps, first = KINDS[kind]
+    positions = ops.cast(ops.arange(length) + start + first, "float32")
+    steps = max(depth // 2 - 1 + rate_steps, 1)
+    rates = ops.exp(ops.arange(0, depth // 2, dtype="float32") * (-math.log(10_000) / steps))
     angles = ops.expand_dims(positions, 1) * rates
-    return ops.reshape(ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1), (-1, depth))
+    sines = [ops.sin(angles), ops.cos(angles)]
+    if alternate:
+        return ops.reshape(ops.stack(sines, axis=-1), (-1, depth))
+    return ops.concatenate(sines, axis=-1)

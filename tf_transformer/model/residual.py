@@ -24,7 +24,7 @@ class Residual(keras.layers.Layer):
             raise ValueError(f'norm must be "post" or "pre". Received: {options.norm!r}')
         self.is_pre = options.norm == "pre"
         self.dropout = keras.layers.Dropout(dropout_rate, name="dropout", dtype=self.dtype_policy)
-        self.norm = LayerNorm(name="norm", dtype=self.dtype_policy)
+        self.norm = LayerNorm(options.norm_epsilon, name="norm", dtype=self.dtype_policy)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Create the weights for x [..., D]."""

@@ -47,7 +47,9 @@ class Stack(ExplicitMaskLayer):
         )
         of_layer = sizes | passed_on(options, LayerOptions)
         self.stack = [layer(**of_layer, name=f"layer_{i}", dtype=policy) for i in range(num_layers)]
-        self.final_norm = LayerNorm(name="final_norm", dtype=policy) if options.norm == "pre" else None
+        self.final_norm = None
+        if options.norm == "pre":
+            self.final_norm = LayerNorm(options.norm_epsilon, name="final_norm", dtype=policy)
 
     def build_stack(self, ids_shape: tuple[int | None, ...], *context_shape: Any) -> None:
         """Create the weights for ids [B, T], and for a context where the layers read one."""

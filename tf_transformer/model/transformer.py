@@ -26,6 +26,7 @@ class Transformer(keras.Model):
 
     Args:
         num_layers: layers of the encoder, and of the decoder.
+        num_decoder_layers: layers of the decoder, where it has another number.
         d_model: width, D; even, and a multiple of num_heads.
         num_heads: attention heads, H.
         dff: width inside the feed-forward sub-layers.
@@ -34,6 +35,7 @@ class Transformer(keras.Model):
         dropout_rate: on sub-layer outputs and on the embedding sums (paper 5.4).
         share_embeddings: "none"; "target" ties the output to the target embedding; "all" ties the source embedding
             as well (paper 3.4) and needs one vocabulary for both languages.
+        output_bias: whether the logits have a bias, initially zero; the paper has none.
         {options}
 
     Raises:
@@ -52,6 +54,8 @@ class Transformer(keras.Model):
         target_vocab_size: int,
         dropout_rate: float = 0.1,
         share_embeddings: str = "none",
+        num_decoder_layers: int | None = None,
+        output_bias: bool = False,
         **kwargs: Any,
     ):
         options, kwargs = taken(StackOptions, kwargs)
@@ -79,6 +83,8 @@ class Transformer(keras.Model):
         )
         self.config: dict[str, Any] = dict(
             stack,
+            num_decoder_layers=num_decoder_layers,
+            output_bias=output_bias,
             input_vocab_size=input_vocab_size,
             target_vocab_size=target_vocab_size,
             share_embeddings=share_embeddings,
@@ -86,8 +92,10 @@ class Transformer(keras.Model):
         policy = self.dtype_policy
         self.encoder = Encoder(**stack, vocab_size=input_vocab_size, name="encoder", dtype=policy)
         shared = self.encoder.embedding.tokens if share_embeddings == "all" else None
+        stack["num_layers"] = num_decoder_layers or num_layers
         self.decoder = Decoder(**stack, vocab_size=target_vocab_size, tokens=shared, name="decoder", dtype=policy)
         self.output_projection = None
+        self.output_bias = None
         if share_embeddings == "none":
             # As `TokenEmbedding.logits`: in the type of the variables.
             variables = policy.variable_dtype
@@ -101,6 +109,14 @@ class Transformer(keras.Model):
         self.decoder.build(target, (*source, d_model))
         if self.output_projection is not None:
             self.output_projection.build((*target, d_model))
+        if self.config["output_bias"]:
+            self.output_bias = self.add_weight(
+                name="output_bias",
+                shape=(self.config["target_vocab_size"],),
+                dtype="float32",
+                initializer="zeros",
+                autocast=False,
+            )
 
     def call(self, inputs: tuple[Any, Any], training: bool | None = None) -> Any:
         """Return the logits [B, T, V], float32, for `(source_ids [B, S], target_ids [B, T])`."""
@@ -153,7 +169,8 @@ class Transformer(keras.Model):
 
     def _logits(self, x: Any) -> Any:
         logits = self.decoder.embedding.tokens.logits if self.output_projection is None else self.output_projection
-        return ops.cast(logits(x), "float32")
+        y = ops.cast(logits(x), "float32")
+        return y if self.output_bias is None else y + self.output_bias
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""

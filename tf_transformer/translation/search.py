@@ -29,7 +29,7 @@ class Search:
     def __init__(self, model: Transformer, decoding: DecodingConfig):
         self.model = model
         self.decoding = decoding
-        layers, layer = model.config["num_layers"], decoding.attention_layer
+        layers, layer = len(model.decoder.stack), decoding.attention_layer
         if layer is not None and layer > layers:
             raise InputError(f"attention_layer must be at most the layers of the model, {layers}. Received: {layer}")
         self._compiled: dict[int, Any] = {}
@@ -109,6 +109,7 @@ class Search:
             rules,
             beam_size=width,
             alpha=settings.length_penalty,
+            offset=settings.length_penalty_offset,
             beta=settings.coverage_penalty,
             n_best=n_best,
             early_stopping=settings.early_stopping,
@@ -130,7 +131,8 @@ class Search:
     def _penalised(self, found: Hypotheses) -> Hypotheses:
         """Return hypotheses with the scores that beam search would give them."""
         lengths = tf.math.count_nonzero(found.ids, axis=2, dtype=tf.int32)
-        return found._replace(scores=found.log_probabilities / length_penalty(lengths, self.decoding.length_penalty))
+        penalty = length_penalty(lengths, self.decoding.length_penalty, self.decoding.length_penalty_offset)
+        return found._replace(scores=found.log_probabilities / penalty)
 
     def _limit(self, tokens: tf.Tensor) -> tf.Tensor:
         """Return the most target tokens of sources of so many tokens, the end token among them."""
