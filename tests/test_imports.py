@@ -12,7 +12,7 @@ ORDER = [
     {"decoding", "model", "tokenizers"},
     {"data", "runs"},
     {"translation"},
-    {"export", "serving", "training"},
+    {"export", "importers", "serving", "training"},
     {"commands"},
     {"__main__"},
 ]

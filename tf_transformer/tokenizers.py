@@ -21,6 +21,9 @@ from tf_transformer.errors import InputError
 SPACE_MARK = "\u2581"
 """What SentencePiece writes for a space; it reads one as a space too."""
 
+LANGUAGE_CODE = r">>\S+<<"
+"""How OPUS-MT writes the language to translate to, before the text."""
+
 log = logging.getLogger(__name__)
 
 
@@ -42,12 +45,14 @@ class Tokenizer(tf.Module):
     Args:
         model: a serialised SentencePiece model with ids pad 0, unknown 1, start 2 and end 3.
         name: what an error calls it, such as its file.
+        vocab_size: of what reads the ids, where the SentencePiece model has more pieces: those are unknown then. By
+            default all of them.
 
     Raises:
         InputError: not a SentencePiece model, or one with other ids.
     """
 
-    def __init__(self, model: bytes, name: str = "tokenizer"):
+    def __init__(self, model: bytes, name: str = "tokenizer", vocab_size: int | None = None):
         super().__init__(name=None)
         try:
             processor = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -60,16 +65,30 @@ class Tokenizer(tf.Module):
                 f"--bos_id=2 --eos_id=3. Received: pad {ids[0]}, unknown {ids[1]}, start {ids[2]}, end {ids[3]}"
             )
         self.model = model
-        self.vocab_size: int = processor.vocab_size()
+        self.vocab_size: int = vocab_size or processor.vocab_size()
+        if self.vocab_size > processor.vocab_size():
+            raise InputError(f"{name} has {processor.vocab_size()} pieces, and the model reads {vocab_size}")
         self.pieces = [processor.id_to_piece(i) for i in range(self.vocab_size)]
-        self._processor = tf_text.SentencepieceTokenizer(model, out_type=tf.int32)
-        self._processor._model_resource = _SharedModel(model, None)
+        self._detokenizer = self._processor_of(model, tf.int32)
+        self._processor, self._table = self._detokenizer, None
+        if self.vocab_size < processor.vocab_size() or any(map(processor.is_unused, range(self.vocab_size))):
+            # The vocabulary is not the model's own: its pieces are looked up, so that one that the model takes for
+            # unknown text has its id where the vocabulary has it.
+            self._processor = self._processor_of(model, tf.string)
+            known = [i for i in range(END + 1, self.vocab_size)]
+            entries = tf.lookup.KeyValueTensorInitializer([self.pieces[i] for i in known], known, value_dtype=tf.int32)
+            self._table = tf.lookup.StaticHashTable(entries, UNKNOWN)
+
+    def _processor_of(self, model: bytes, out_type: tf.DType) -> tf_text.SentencepieceTokenizer:
+        processor = tf_text.SentencepieceTokenizer(model, out_type=out_type)
+        processor._model_resource = _SharedModel(model, None)
+        return processor
 
     @classmethod
-    def load(cls, path: str | Path) -> "Tokenizer":
+    def load(cls, path: str | Path, vocab_size: int | None = None) -> "Tokenizer":
         """Read a SentencePiece model file."""
         try:
-            return cls(Path(path).read_bytes(), name=str(path))
+            return cls(Path(path).read_bytes(), str(path), vocab_size)
         except OSError as error:
             raise InputError(f"cannot read the tokenizer {path}: {error.strerror}") from None
 
@@ -81,7 +100,20 @@ class Tokenizer(tf.Module):
 
     def tokenize(self, text: Any) -> tf.RaggedTensor:
         """Tokenise strings [B] to ids [B, any], without start and end. Invalid UTF-8 is read as U+FFFD."""
-        return self._processor.tokenize(text)
+        return self._ids(self._processor, text)
+
+    def _ids(self, processor: tf_text.SentencepieceTokenizer, text: Any) -> tf.RaggedTensor:
+        """Return the ids that a processor gives; where it gives pieces, those of the vocabulary have one."""
+        if self._table is None:
+            return processor.tokenize(text)
+        pieces = processor.tokenize(text)
+        # SentencePiece writes a space before `>>de<<` at the beginning of a text, as before all else.
+        front = pieces[:, :2].to_tensor("", shape=[None, 2])
+        has_mark = (front[:, 0] == SPACE_MARK) & tf.strings.regex_full_match(front[:, 1], LANGUAGE_CODE)
+        starts = pieces.row_starts() + tf.cast(has_mark, pieces.row_splits.dtype)
+        places = tf.ragged.range(starts, pieces.row_limits(), row_splits_dtype=pieces.row_splits.dtype)
+        ids = tf.gather(self._table.lookup(pieces.flat_values), places.flat_values)
+        return places.with_flat_values(ids)
 
     def tokenize_by_chance(self, text: Any, alpha: float) -> tf.RaggedTensor:
         """Tokenise strings [B] as `tokenize` does, but cut them by chance: subword regularisation.
@@ -96,17 +128,17 @@ class Tokenizer(tf.Module):
         Raises:
             InputError: a model that has one way to cut, such as of words.
         """
-        drawing = tf_text.SentencepieceTokenizer(self.model, out_type=tf.int32, nbest_size=-1, alpha=alpha)
+        drawing = tf_text.SentencepieceTokenizer(self.model, self._processor.out_type, nbest_size=-1, alpha=alpha)
         drawing._model_resource = self._processor._model_resource
         try:
-            return drawing.tokenize(text)
+            return self._ids(drawing, text)
         except tf.errors.OpError as error:
             raise InputError(f"this tokenizer cannot cut by chance, a BPE can: {error.message}") from None
 
     def detokenize(self, ids: Any) -> tf.Tensor:
         """Join ids [B, T] to strings [B]; padding, start and end say nothing, and neither does an impossible id."""
         says_something = ((ids == UNKNOWN) | (ids > END)) & (ids < self.vocab_size)
-        text = self._processor.detokenize(tf.ragged.boolean_mask(ids, says_something))
+        text = self._detokenizer.detokenize(tf.ragged.boolean_mask(ids, says_something))
         # A word model writes the mark of a space before an unknown word as bytes, which come back as the mark.
         return tf.strings.regex_replace(tf.strings.regex_replace(text, SPACE_MARK, " "), "^ ", "")
 

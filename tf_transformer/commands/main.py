@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 
-from tf_transformer.commands import average, evaluate, export, info, score, serve, train, translate
+from tf_transformer.commands import average, evaluate, export, import_model, info, score, serve, train, translate
 from tf_transformer.commands.options import Parser
 from tf_transformer.errors import InputError
 from tf_transformer.version import __version__
@@ -17,6 +17,7 @@ COMMANDS = {
     "export": export,
     "score": score,
     "average": average,
+    "import": import_model,
     "info": info,
     "serve": serve,
 }

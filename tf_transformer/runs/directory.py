@@ -143,6 +143,11 @@ class RunDirectory(Described):
 
     def refuse_differences(self, differences: list[str]) -> None:
         """Raise InputError where there are differences, or where the run cannot go on at all."""
+        if origin := self.description.get("origin"):
+            raise InputError(
+                f"{self.path} is the imported model {origin['name']}: it cannot go on. Start another run from it with "
+                "--init-from"
+            )
         if averaged := self.description.get("averaged"):
             raise InputError(
                 f"{self.path} is the average of steps {', '.join(map(str, averaged['steps']))} of {averaged['run']}: "

@@ -67,8 +67,9 @@ def restore_best(run: RunDirectory, model: keras.Model) -> dict[str, Any]:
 def tokenizers_of(run: RunDirectory) -> tuple[Tokenizer, Tokenizer]:
     """Return the tokenizers of source and target: one object when shared."""
     source, target = run.tokenizer_paths()
-    loaded = Tokenizer.load(source)
-    return loaded, loaded if source == target else Tokenizer.load(target)
+    model = run.config.model
+    loaded = Tokenizer.load(source, model.input_vocab_size)
+    return loaded, loaded if source == target else Tokenizer.load(target, model.target_vocab_size)
 
 
 def tokenizer_files(source: Tokenizer, target: Tokenizer) -> Mapping[str, bytes]:

@@ -1,0 +1,1 @@
+"""Pretrained models of others as run directories; read without TensorFlow."""

@@ -1,0 +1,55 @@
+"""What the JSON files of a model folder say."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tf_transformer.errors import InputError
+
+
+def read_json(file: Path) -> Any:
+    """Return what a JSON file holds.
+
+    Raises:
+        InputError: it is missing or damaged.
+    """
+    try:
+        return json.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}") from None
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise InputError(f"{file} is not JSON, or cut off") from None
+
+
+def read_bytes(file: Path) -> bytes:
+    """Return what a file holds.
+
+    Raises:
+        InputError: it is missing.
+    """
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}") from None
+
+
+def optional_json(file: Path) -> dict[str, Any]:
+    """Return the table that a JSON file holds; an empty one where there is no such file."""
+    return read_json(file) if file.exists() else {}
+
+
+def licence_of(folder: Path) -> str | None:
+    """Return the licence that the front matter of a model card names, if there is one."""
+    card = folder / "README.md"
+    if not card.is_file():
+        return None
+    lines = card.read_text("utf-8", "replace").splitlines()
+    if not lines or lines[0].strip() != "---":
+        return None
+    for line in lines[1:]:
+        if line.strip() == "---":
+            break
+        key, _, value = line.partition(":")
+        if key.strip() == "license" and value.strip():
+            return value.strip().strip("'\"")
+    return None

@@ -1,0 +1,163 @@
+"""MarianMT as transformers stores it, OPUS-MT's models among them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tf_transformer.config import Config, DataConfig, ModelConfig, TokenizerConfig, TrainingConfig
+from tf_transformer.errors import InputError
+from tf_transformer.importers.folder import licence_of, optional_json, read_bytes, read_json
+from tf_transformer.importers.generation import decoding_of
+from tf_transformer.importers.imported import Imported
+from tf_transformer.importers.tensors import Tensors
+from tf_transformer.importers.vocabulary import Vocabulary, check_unique, rewritten
+from tf_transformer.importers.weights import layers_of
+
+EPSILON = 1e-5
+"""Of the layer norms in transformers; Marian itself has 1e-6."""
+ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu", "tanh": "tanh"}
+"""What Keras calls those of transformers; both have the exact gelu under that name."""
+UNLIKE_OURS = {
+    "scale_embedding": (True, False),
+    "static_position_embeddings": (True, True),
+    "normalize_before": (False, False),
+    "normalize_embedding": (False, False),
+    "add_bias_logits": (False, False),
+    "add_final_layer_norm": (False, False),
+    "extra_pos_embeddings": (0, 0),
+}
+"""Settings that the layers have no option for: the value that they stand for, and what a folder without one means."""
+
+
+def read(folder: Path) -> Imported:
+    """Read all but the weights.
+
+    Raises:
+        InputError: what is missing, damaged, or has no place in our layers.
+    """
+    config = read_json(folder / "config.json")
+    _check(config, folder)
+    source, target = _vocabularies(folder, config)
+    languages = optional_json(folder / "tokenizer_config.json")
+    model = _model_of(config, len(source.order()), len(target.order()))
+    is_shared = source == target
+    return Imported(
+        config=Config(
+            model=model,
+            # Both sides have a SentencePiece model of their own; what they may share is the vocabulary.
+            tokenizer=TokenizerConfig(shared=is_shared, vocab_size=len(target.order()), byte_fallback=False),
+            data=DataConfig(source=languages.get("source_lang"), target=languages.get("target_lang")),
+            training=TrainingConfig(label_smoothing=0.1),
+            decoding=decoding_of(folder, config),
+        ),
+        tokenizers={
+            "source.model": rewritten(read_bytes(folder / "source.spm"), source, str(folder / "source.spm")),
+            "target.model": rewritten(read_bytes(folder / "target.spm"), target, str(folder / "target.spm")),
+        },
+        weights=lambda tensors: _weights(tensors, config, model, source, target),
+        origin={
+            "architecture": "MarianMT, as transformers has it",
+            "name": config.get("_name_or_path") or folder.resolve().name,
+            "licence": licence_of(folder),
+            "languages": [languages.get("source_lang"), languages.get("target_lang")],
+        },
+    )
+
+
+def _check(config: dict[str, Any], folder: Path) -> None:
+    """Raise InputError for what our layers cannot do."""
+    file = folder / "config.json"
+    for name, (needed, default) in UNLIKE_OURS.items():
+        value = config.get(name, default)
+        if (value or False) != needed:
+            raise InputError(f"{file}: models with {name}={value!r} cannot be imported; it must be {needed!r}")
+    for name in ("attention_heads", "ffn_dim"):
+        sides = [_size(config, f"{side}_{name}", file) for side in ("encoder", "decoder")]
+        if sides[0] != sides[1]:
+            raise InputError(f"{file}: encoder and decoder must have the same {name}. Received: {sides}")
+    activation = config.get("activation_function")
+    if activation not in ACTIVATIONS:
+        raise InputError(f"{file}: activation_function must be one of {', '.join(ACTIVATIONS)}. Received: {activation}")
+
+
+def _size(config: dict[str, Any], name: str, file: Path | str = "config.json") -> int:
+    value = config.get(name)
+    if not isinstance(value, int) or value < 1:
+        raise InputError(f"{file}: {name} must be an integer of at least 1. Received: {value!r}")
+    return value
+
+
+def _model_of(config: dict[str, Any], sources: int, targets: int) -> ModelConfig:
+    encoder, decoder = _size(config, "encoder_layers"), _size(config, "decoder_layers")
+    tied = config.get("tie_word_embeddings", True)
+    shared = "all" if config.get("share_encoder_decoder_embeddings", True) else "target"
+    return ModelConfig(
+        num_layers=encoder,
+        num_decoder_layers=decoder if decoder != encoder else None,
+        d_model=_size(config, "d_model"),
+        num_heads=_size(config, "encoder_attention_heads"),
+        dff=_size(config, "encoder_ffn_dim"),
+        input_vocab_size=sources,
+        target_vocab_size=targets,
+        dropout_rate=float(config.get("dropout", 0.1)),
+        attention_dropout_rate=float(config.get("attention_dropout", 0.0)),
+        activation=ACTIVATIONS[config["activation_function"]],
+        norm="post",
+        norm_epsilon=EPSILON,
+        positions="opus",
+        share_embeddings=shared if tied else "none",
+        output_bias=True,
+    )
+
+
+def _vocabularies(folder: Path, config: dict[str, Any]) -> tuple[Vocabulary, Vocabulary]:
+    """Return those of source and target: equal where they are shared."""
+    source = _vocabulary(folder / "vocab.json", _size(config, "vocab_size", folder / "config.json"), config)
+    if config.get("share_encoder_decoder_embeddings", True):
+        return source, source
+    size = _size(config, "decoder_vocab_size", folder / "config.json")
+    return source, _vocabulary(folder / "target_vocab.json", size, config)
+
+
+def _vocabulary(file: Path, size: int, config: dict[str, Any]) -> Vocabulary:
+    ids = read_json(file)
+    if not (isinstance(ids, dict) and sorted(ids.values()) == list(range(len(ids)))):
+        raise InputError(f"{file} must have an id for each piece, from 0 on without a gap")
+    if len(ids) != size:
+        raise InputError(f"{file} has {len(ids)} pieces, and the model {size}: they are not of one model")
+    pieces = sorted(ids, key=ids.__getitem__)
+    check_unique(pieces, str(file))
+    pad, start = config.get("pad_token_id", size - 1), config.get("decoder_start_token_id")
+    for name in ("</s>", "<unk>"):
+        if name not in ids:
+            raise InputError(f"{file} has no piece {name}")
+    start = pad if start is None else start
+    if not (0 <= pad < size and 0 <= start < size):
+        raise InputError(f"{file} has {size} pieces, no padding or start token of id {pad} or {start}")
+    return Vocabulary(pieces, pad=pad, unknown=ids["<unk>"], end=ids["</s>"], start=start)
+
+
+def _weights(
+    tensors: Tensors, config: dict[str, Any], model: ModelConfig, source: Vocabulary, target: Vocabulary
+) -> Iterator[tuple[str, np.ndarray]]:
+    width = model.d_model
+    tables = {
+        "encoder": ("model.shared.weight", "model.encoder.embed_tokens.weight", "lm_head.weight"),
+        "decoder": ("model.decoder.embed_tokens.weight", "lm_head.weight", "model.shared.weight"),
+    }
+    for side, vocabulary in (("encoder", source), ("decoder", target)):
+        if side == "encoder" or model.share_embeddings != "all":
+            names = tables[side][:2] if model.share_embeddings == "none" else tables[side]
+            table = tensors.take(next((n for n in names if n in tensors), names[0]), len(vocabulary.pieces), width)
+            yield f"transformer/{side}/embedding/tokens/table", vocabulary.table(table)
+    yield from layers_of(tensors, model)
+    if model.share_embeddings == "none":
+        head = tensors.take("lm_head.weight", len(target.pieces), width)
+        yield "transformer/output/kernel", target.table(head).T.copy()
+    bias = tensors.take("final_logits_bias", 1, len(target.pieces))[0]
+    yield "transformer/output_bias", target.bias(bias)
+    # The same tables under other names, and the sinusoids, which are computed.
+    tensors.pass_over(*tables["encoder"], *tables["decoder"])
+    tensors.pass_over(*(f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")))

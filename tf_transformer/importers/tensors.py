@@ -1,0 +1,121 @@
+"""The weights of a model folder, read one by one."""
+
+import contextlib
+import functools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes  # noqa: F401 - gives NumPy the type bfloat16
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from tf_transformer.errors import InputError
+
+INDEX = "model.safetensors.index.json"
+SAFETENSORS = "model.safetensors"
+TORCH = "pytorch_model.bin"
+
+
+class Tensors:
+    """Named arrays that remember which of them were taken.
+
+    Args:
+        where: their file or folder, for errors.
+        read: for each name what reads its array.
+    """
+
+    def __init__(self, where: Path, read: Mapping[str, Callable[[], np.ndarray]]):
+        self.where = where
+        self._read = dict(read)
+        self._taken: set[str] = set()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._read
+
+    def take(self, name: str, *shape: int) -> np.ndarray:
+        """Return an array as float32.
+
+        Raises:
+            InputError: there is none of that name, or one of another shape, or it cannot be read.
+        """
+        if name not in self._read:
+            raise InputError(f"{self.where} has no tensor {name!r}: it is not whole, or of another architecture")
+        try:
+            array = self._read[name]()
+        except (SafetensorError, OSError, ValueError) as error:
+            raise InputError(f"{self.where} is damaged: {name} cannot be read: {error}") from None
+        if array.shape != shape:
+            raise InputError(f"{self.where}: {name} must be of shape {[*shape]}. Received: {[*array.shape]}")
+        self._taken.add(name)
+        return array.astype(np.float32)
+
+    def pass_over(self, *names: str) -> None:
+        """Take those of the names that are there, for what is known of another one already."""
+        self._taken.update(name for name in names if name in self._read)
+
+    def check_all_taken(self) -> None:
+        """Raise InputError where some were not taken: the model has parts that ours would lack."""
+        left = sorted(self._read.keys() - self._taken)
+        if left:
+            shown = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+            raise InputError(f"{self.where} has tensors that have no place in this architecture: {shown}")
+
+
+@contextlib.contextmanager
+def open_tensors(folder: Path) -> Iterator[Tensors]:
+    """Open the weights of a folder as transformers writes it: safetensors, or else PyTorch's own format.
+
+    Raises:
+        InputError: there are none; a damaged file; PyTorch's format where torch is not installed.
+    """
+    if (folder / INDEX).exists():
+        try:
+            parts = sorted(set(json.loads((folder / INDEX).read_text("utf-8"))["weight_map"].values()))
+        except (ValueError, KeyError, AttributeError):
+            raise InputError(f"{folder / INDEX} is damaged") from None
+        yield from _safetensors(folder, [folder / part for part in parts])
+    elif (folder / SAFETENSORS).exists():
+        yield from _safetensors(folder / SAFETENSORS, [folder / SAFETENSORS])
+    elif (folder / TORCH).exists():
+        yield _torch(folder / TORCH)
+    else:
+        raise InputError(f"{folder} has no weights: neither {SAFETENSORS} nor {TORCH} is there")
+
+
+def _safetensors(where: Path, files: list[Path]) -> Iterator[Tensors]:
+    with contextlib.ExitStack() as stack:
+        read: dict[str, Callable[[], np.ndarray]] = {}
+        for file in files:
+            try:
+                opened = stack.enter_context(safe_open(file, "numpy"))
+            except (SafetensorError, OSError) as error:
+                raise InputError(f"{file} is missing or damaged: {error}") from None
+            names = opened.keys()  # it is no mapping
+            read |= {name: functools.partial(opened.get_tensor, name) for name in names}
+        yield Tensors(where, read)
+
+
+def _torch(file: Path) -> Tensors:
+    """Read PyTorch's format, which is a pickle: without `weights_only` it could run any code."""
+    try:
+        import torch
+    except ImportError:
+        raise InputError(
+            f"{file} needs PyTorch to be read: pip install torch, or have transformers save the model again, which "
+            f"writes {SAFETENSORS}"
+        ) from None
+    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 10):
+        # CVE-2026-24747: up to 2.9 such a file could run code in spite of `weights_only`.
+        raise InputError(f"{file} needs PyTorch 2.10 or later to be read. Received: {torch.__version__}")
+    try:
+        tensors = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
+    except Exception as error:
+        reason = next(iter(str(error).splitlines()), "")
+        raise InputError(f"{file} is damaged, or holds more than weights: {reason}") from None
+
+    def reader(tensor: Any) -> Callable[[], np.ndarray]:
+        return lambda: tensor.float().numpy()
+
+    return Tensors(file, {name: reader(tensor) for name, tensor in tensors.items()})

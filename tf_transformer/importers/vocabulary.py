@@ -1,0 +1,100 @@
+"""Vocabularies of other models in our order of ids, and their SentencePiece models made to give these ids."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from sentencepiece import sentencepiece_model_pb2
+
+from tf_transformer.config.special_tokens import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
+from tf_transformer.errors import InputError
+
+LANGUAGE_CODE = re.compile(r">>\S+<<")
+"""How OPUS-MT writes the language to translate to; as in `tokenizers`, which imports TensorFlow."""
+UNLIKELY = -100.0
+"""The bias of a token that their model has not: no probability in float32, and no infinity in a smoothed loss."""
+
+
+class Vocabulary(NamedTuple):
+    """A vocabulary of theirs."""
+
+    pieces: list[str]
+    """in the order of their ids"""
+    pad: int
+    unknown: int
+    end: int
+    start: int
+    """what the decoder reads first; it may be one of the others"""
+
+    def order(self) -> list[int]:
+        """Return for each of our ids the one of theirs: padding, unknown, start, end, then theirs in their order."""
+        special = [self.pad, self.unknown, self.start, self.end]
+        return special + [i for i in range(len(self.pieces)) if i not in special]
+
+    def ordinary(self) -> list[str]:
+        """Return the pieces of our ids after the special ones."""
+        return [self.pieces[i] for i in self.order()[SPECIAL_TOKENS:]]
+
+    def table(self, theirs: np.ndarray) -> np.ndarray:
+        """Return a table of embeddings [V, D] in our order."""
+        return theirs[self.order()]
+
+    def bias(self, theirs: np.ndarray) -> np.ndarray:
+        """Return the bias of the logits [V] in our order; the start token, which is never written, is unlikely."""
+        ours = theirs[self.order()]
+        ours[START] = UNLIKELY
+        return ours
+
+
+def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
+    """Return a SentencePiece model that cuts text as `model` does, and gives our ids.
+
+    Pieces of the vocabulary that the model has not, those of the other language, are unused by it. Its own pieces that
+    the vocabulary has not keep their part in the cut: they stand beyond the vocabulary, and are unknown to `Tokenizer`.
+    `>>de<<` and the like are one token each.
+
+    Raises:
+        InputError: not a SentencePiece model.
+    """
+    try:
+        proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    except DecodeError:
+        raise InputError(f"{name} is not a SentencePiece model") from None
+    kind = sentencepiece_model_pb2.ModelProto.SentencePiece
+    own = {piece.piece: piece for piece in proto.pieces if piece.type not in (kind.CONTROL, kind.UNKNOWN)}
+    if not own:
+        raise InputError(f"{name} is not a SentencePiece model")
+    ordinary = vocabulary.ordinary()
+    special = {PAD: "<pad>", UNKNOWN: "<unk>", START: "<s>", END: "</s>"}
+    taken = {*ordinary, *own}
+    pieces = []
+    for i in range(SPECIAL_TOKENS):
+        text = special[i]
+        while text in taken:  # a vocabulary may have such a word as an ordinary one
+            text = f"<{text}>"
+        pieces.append(kind(piece=text, score=0.0, type=kind.UNKNOWN if i == UNKNOWN else kind.CONTROL))
+    for text in ordinary:
+        if text in own:
+            pieces.append(own.pop(text))
+        else:
+            foreign = kind.USER_DEFINED if LANGUAGE_CODE.fullmatch(text) else kind.UNUSED
+            pieces.append(kind(piece=text, score=0.0, type=foreign))
+    pieces += own.values()
+    ours = sentencepiece_model_pb2.ModelProto()
+    ours.CopyFrom(proto)
+    del ours.pieces[:]
+    ours.pieces.extend(pieces)
+    spec = ours.trainer_spec
+    spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = PAD, UNKNOWN, START, END
+    spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = (piece.piece for piece in pieces[:SPECIAL_TOKENS])
+    spec.vocab_size = len(pieces)
+    return ours.SerializeToString()
+
+
+def check_unique(pieces: Sequence[str], name: str) -> None:
+    """Raise InputError where a vocabulary has a piece twice."""
+    if len(set(pieces)) != len(pieces):
+        twice = next(piece for i, piece in enumerate(pieces) if piece in pieces[:i])
+        raise InputError(f"{name} has the piece {twice!r} more than once")
