@@ -4,6 +4,8 @@ Every peer is a process of its own with the same number of threads, started and 
 the peers take turns (A B C, A B C, ...). Printed are the median of the rounds, the least and the most, and how many
 times better than it ours is. Needs the extra `bench`; `serving`, which has no peers, needs the extra `serve`.
 
+`--quick` takes at most 5 minutes on 2 cores, and the peers that are there: one table, beside the documented figures.
+
 OpenNMT-tf ends at TensorFlow 2.13 and takes an environment of its own: `python3.11 -m venv VENV`, then
 `VENV/bin/pip install OpenNMT-tf==2.32.0 tensorflow==2.13.1`, and here `--opennmt-tf VENV`.
 """
@@ -11,9 +13,11 @@ OpenNMT-tf ends at TensorFlow 2.13 and takes an environment of its own: `python3
 import argparse
 import json
 import os
+import time
 from pathlib import Path
 
-from benchmarks import decode, epoch, limit, scaling, serving, start_up, strategy, train_step
+from benchmarks import decode, epoch, limit, quick, scaling, serving, start_up, strategy, train_step
+from benchmarks.machine import machine
 
 WORK = {
     "limit": limit.measure,
@@ -30,9 +34,33 @@ WORK = {
 
 def main() -> None:
     """Measure what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", nargs="+", default=list(WORK), choices=WORK, help="default: all")
-    parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
+    options, start = arguments(), time.perf_counter()
+    rows, figures, limits = [], [], {}
+    for measure in [quick.measure] if options.quick else [WORK[work] for work in options.work]:
+        for row in measure(options):
+            if row.work.startswith("limit: "):
+                limits[row.work.removeprefix("limit: ")] = row.median("machine")
+            if not options.quick:
+                row.show(limits)
+            rows.append(row)
+            figures.append(row.as_dict() | {"share_of_limit": row.shares(limits)})
+            if options.json:
+                options.json.write_text(json.dumps(figures, indent=1) + "\n")
+    if options.quick:
+        print(quick.report(rows, machine(), options.threads, time.perf_counter() - start))
+
+
+def arguments() -> argparse.Namespace:
+    """Return what the command line asks for."""
+    parser = argparse.ArgumentParser(
+        usage="%(prog)s [-h] [--work WORK [WORK ...] | --quick] [option ...]",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--work", nargs="+", default=list(WORK), choices=WORK, help="default: all")
+    chosen.add_argument("--quick", action="store_true", help="one table; takes --rounds, --threads and --json besides")
+    parser.add_argument("--rounds", type=int, help=f"default: 5; {quick.ROUNDS} with --quick")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of every peer (default: all cores)")
     parser.add_argument("--json", type=Path, help="write all figures here as well")
     parser.add_argument("--opennmt-tf", type=Path, metavar="VENV", help="train-step and decode: an environment with it")
@@ -49,15 +77,14 @@ def main() -> None:
     chosen.add_argument("--run-dir", type=Path, help="a trained model")
     chosen.add_argument("--sentences", type=Path, help="what it translates, a line each")
     options = parser.parse_args()
-    rows, limits = [], {}
-    for work in options.work:
-        for row in WORK[work](options):
-            if work == "limit":
-                limits[row.work.removeprefix("limit: ")] = row.median("machine")
-            row.show(limits)
-            rows.append(row.as_dict() | {"share_of_limit": row.shares(limits)})
-            if options.json:
-                options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if options.quick:
+        with_quick = {"quick", "work", "rounds", "threads", "json"}
+        given = {name for name, value in vars(options).items() if value != parser.get_default(name)}
+        if given - with_quick:
+            others = (f"--{name.replace('_', '-')}" for name in sorted(given - with_quick))
+            parser.error(f"not allowed with --quick: {', '.join(others)}")
+    options.rounds = options.rounds or (quick.ROUNDS if options.quick else 5)
+    return options
 
 
 if __name__ == "__main__":

@@ -1,19 +1,25 @@
 """Decoding: output tokens a second of a random model, and sentences a second of a trained one."""
 
 import argparse
+import contextlib
 import json
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks.limit import step_products
-from benchmarks.peer import WORKERS, Peer, Row, end, rates
+from benchmarks.peer import Peer, Row, end, installed, rates
 from benchmarks.train_step import SIZES
 
 FORCED = {"source": 20, "target": 30, "vocabulary": 8000}
+EXACTLY = {
+    "min_length": FORCED["target"],
+    "max_length": FORCED["target"],
+    "length_penalty": 0.0,
+    "early_stopping": True,
+}
+"""The search that writes as many tokens as `FORCED` says."""
 CASES = ((1, 1), (8, 1), (32, 1), (128, 1), (1, 4), (8, 4), (32, 4))
 """Sentences of a batch, hypotheses of each."""
 EXPORTS = {
@@ -27,13 +33,9 @@ PEERS = {"CTranslate2 float32": "float32", "CTranslate2 int8": "int8"}
 
 def forced(options: argparse.Namespace) -> Iterator[Row]:
     """Yield rows for a `base` model with random weights that writes exactly so many tokens a sentence."""
-    length = FORCED["target"]
-    search = {"min_length": length, "max_length": length, "length_penalty": 0.0, "early_stopping": True}
-    with tempfile.TemporaryDirectory() as folder:
-        spec = FORCED | {"folder": folder, "threads": options.threads, "preset": "base"}
-        exports = {name: way for name, way in EXPORTS.items() if way.get("dtype", "float32") in options.dtypes}
-        parameters = make(spec, {name: search | way for name, way in exports.items()})
-        peers = _peers(spec, list(exports), length, length)
+    exports = {name: way for name, way in EXPORTS.items() if way.get("dtype", "float32") in options.dtypes}
+    with random_base(options.threads, {name: EXACTLY | way for name, way in exports.items()}) as (spec, parameters):
+        peers = peers_forced(spec, exports, PEERS)
         if options.opennmt_tf:
             work = spec | SIZES["base"] | {"beams": [1, 4]}
             peers["OpenNMT-tf float32"] = Peer(
@@ -41,13 +43,9 @@ def forced(options: argparse.Namespace) -> Iterator[Row]:
             )
         prefix = {"prefix fed anew": Peer("decode_prefix.py", spec)}
         for size, beam in CASES:
-            batches = max(1, 8 // size)
-            task = {"batch": size, "batches": batches, "beam": beam}
-            amount = batches * size * length
-            figures = rates(peers | prefix, options.rounds, amount, **task)
+            row = case(peers | prefix, size, beam, options.rounds)
             end(prefix)  # it can do the first case alone
             prefix = {}
-            row = Row(f"decode base, batch {size}, beam {beam}", "output tokens/s", figures, {})
             # Every step reads every weight of the decoder once, whatever the batch, and multiplies it with every row.
             gigaweights = row.median("ours") * parameters / 1e9
             reached = {
@@ -70,9 +68,9 @@ def real(options: argparse.Namespace) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         spec = {"folder": folder, "threads": options.threads}
         spec |= {"run_dir": str(options.run_dir), "sentences": str(options.sentences)}
-        make(spec, {name: search | way for name, way in ways.items()})
+        _make(spec, {name: search | way for name, way in ways.items()})
         count = len(json.loads((Path(folder) / "texts.json").read_text())["texts"])
-        peers = _peers(spec, list(ways), 1, longest)
+        peers = _peers(spec, ways, PEERS, 1, longest)
         for size, beam in CASES:
             task = {"batch": size, "batches": -(-count // size), "beam": beam}
             figures = rates(peers, options.rounds, count, **task)
@@ -80,14 +78,45 @@ def real(options: argparse.Namespace) -> Iterator[Row]:
         end(peers)
 
 
-def make(spec: dict[str, Any], searches: dict[str, dict[str, Any]]) -> int:
-    """Write the models, for greedy search and for a beam of 4; gives the number of the decoder's parameters."""
-    both = {f"{name} {beam}": search | {"beam_size": beam} for name, search in searches.items() for beam in (1, 4)}
-    command = [sys.executable, str(WORKERS / "make_models.py"), json.dumps(spec | {"searches": both})]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+def peers_forced(spec: dict[str, Any], exports: Iterable[str], names: Iterable[str]) -> dict[str, Peer]:
+    """Start those of `PEERS` that are named beside the exports, all of the models of `random_base`."""
+    return _peers(spec, exports, names, FORCED["target"], FORCED["target"])
 
 
-def _peers(spec: dict[str, Any], exports: list[str], least: int, most: int) -> dict[str, Peer]:
+def case(peers: dict[str, Peer], size: int, beam: int, rounds: int) -> Row:
+    """Return the row of a batch and a beam for the models of `random_base`."""
+    batches = max(1, 8 // size)
+    task = {"batch": size, "batches": batches, "beam": beam}
+    figures = rates(peers, rounds, batches * size * FORCED["target"], **task)
+    return Row(f"decode base, batch {size}, beam {beam}", "output tokens/s", figures, {})
+
+
+@contextlib.contextmanager
+def random_base(threads: int, searches: dict[str, dict[str, Any]]) -> Iterator[tuple[dict[str, Any], int]]:
+    """Write a `base` model with random weights; gives what its workers are to know, and what `_make` gives."""
+    with tempfile.TemporaryDirectory() as folder:
+        spec = FORCED | {"folder": folder, "threads": threads, "preset": "base"}
+        yield spec, _make(spec, searches)
+
+
+def _make(spec: dict[str, Any], searches: dict[str, dict[str, Any]]) -> int:
+    """Write the models, for greedy search and for a beam of 4; gives the number of the decoder's parameters.
+
+    CTranslate2's is one for both, and made where it is installed.
+    """
+    makers = {}
+    for beam in (1, 4):
+        work = {f"{name} {beam}": search | {"beam_size": beam} for name, search in searches.items()}
+        converts = beam == 1 and bool(installed(PEERS))
+        makers[str(beam)] = Peer("make_models.py", spec | {"searches": work, "ctranslate2": converts})
+    parameters = [maker.facts["parameters"] for maker in makers.values()]
+    end(makers)
+    return parameters[0]
+
+
+def _peers(
+    spec: dict[str, Any], exports: Iterable[str], names: Iterable[str], least: int, most: int
+) -> dict[str, Peer]:
     ours = {name: Peer("decode_ours.py", spec | {"export": name, "beams": [1, 4]}) for name in exports}
     work = spec | {"least": least, "most": most}
-    return ours | {name: Peer("decode_ctranslate2.py", work | {"type": type_}) for name, type_ in PEERS.items()}
+    return ours | {name: Peer("decode_ctranslate2.py", work | {"type": PEERS[name]}) for name in names}

@@ -1,16 +1,26 @@
 """Processes that take turns, and what is known after."""
 
+import functools
+import importlib.metadata
 import json
 import os
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 WORKERS = Path(__file__).parent / "workers"
 ENVIRONMENT = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+PACKAGES = {
+    "torch": "torch",
+    "KerasHub": "keras-hub",
+    "CTranslate2 float32": "ctranslate2",
+    "CTranslate2 int8": "ctranslate2",
+}
+"""What a peer needs, of those that the extra `bench` installs."""
 
 
 class Row(NamedTuple):
@@ -34,6 +44,11 @@ class Row(NamedTuple):
         first = self.median(next(iter(self.figures))) / self.median(name)
         return first if self.unit.endswith("/s") else 1 / first
 
+    def told(self, name: str) -> str:
+        """Return the median, the least and the most of the rounds for people."""
+        values = self.figures[name]
+        return f"{_figure(self.median(name)):>6} ({_figure(min(values))} to {_figure(max(values))})"
+
     def shares(self, limits: dict[str, float]) -> dict[str, float]:
         """Return which share of each limit the first reaches, of those that were measured."""
         return {name: amount / limits[name] for name, amount in (self.reached or {}).items() if name in limits}
@@ -41,11 +56,8 @@ class Row(NamedTuple):
     def show(self, limits: dict[str, float]) -> None:
         """Print the row."""
         print(f"\n{self.work} ({self.unit})")
-        for name, values in self.figures.items():
-            print(
-                f"  {name:24} {_figure(self.median(name)):>10}  ({_figure(min(values))} to {_figure(max(values))})"
-                f"  {self.ratio(name):.2f}x"
-            )
+        for name in self.figures:
+            print(f"  {name:28} {self.told(name)}  {self.ratio(name):.2f}x")
         for name, value in self.notes.items():
             print(f"  {name}: {value}")
         shares = self.shares(limits)
@@ -64,8 +76,23 @@ def _figure(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def version(package: str) -> str | None:
+    """Return the version of a package that is installed, None for another."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def installed(peers: Iterable[str]) -> list[str]:
+    """Return those of the peers whose package is installed."""
+    return [name for name in peers if version(PACKAGES[name])]
+
+
 class Peer:
     """A process that works when it is told to; see `workers/protocol.py`.
+
+    It starts beside others; what is asked of it first waits until it has.
 
     Args:
         script: of the worker.
@@ -86,20 +113,30 @@ class Peer:
             text=True,
             env=ENVIRONMENT | settings,
         )
-        self.facts = self._answer()
 
-    def _answer(self) -> dict[str, Any]:
+    @functools.cached_property
+    def facts(self) -> dict[str, Any]:
+        """What it says when it has started."""
+        return self.answer()
+
+    def answer(self) -> dict[str, Any]:
+        """Return what it says next."""
         while line := self.process.stdout.readline():
             if line.startswith("{"):
                 return json.loads(line)
         raise RuntimeError(f"{self.process.args[1]} ended with status {self.process.wait()}")
 
+    def ask(self, task: dict[str, Any]) -> None:
+        """Tell it to do a task, when it has started."""
+        _ = self.facts
+        self.process.stdin.write(json.dumps(task) + "\n")
+        self.process.stdin.flush()
+
     def work(self, task: dict[str, Any]) -> dict[str, Any]:
         """Let it do a task; gives what it says, the `seconds` among it."""
         time.sleep(0.2)  # the threads of the one before may still spin
-        self.process.stdin.write(json.dumps(task) + "\n")
-        self.process.stdin.flush()
-        return self._answer()
+        self.ask(task)
+        return self.answer()
 
 
 def take_turns(
@@ -107,11 +144,13 @@ def take_turns(
 ) -> dict[str, list[dict[str, Any]]]:
     """Let each peer do its task in turn, A B C, A B C, ...; gives what each said in every round.
 
-    Before the first round each does the task `warm_up`, or its own. Every turn is told on stderr, so that a long
-    measurement is seen to go on, and one that is stopped is not lost.
+    Before the first round each does the task `warm_up`, or its own, all at once. Every turn is told on stderr, so that
+    a long measurement is seen to go on, and one that is stopped is not lost.
     """
     for name, peer in peers.items():
-        peer.work(warm_up or tasks[name])
+        peer.ask(warm_up or tasks[name])
+    for peer in peers.values():
+        peer.answer()
     said: dict[str, list[dict[str, Any]]] = {name: [] for name in peers}
     for i in range(rounds):
         for name, peer in peers.items():
@@ -129,4 +168,6 @@ def rates(peers: dict[str, Peer], rounds: int, amount: float, **task: Any) -> di
 def end(peers: dict[str, Peer]) -> None:
     """End the processes."""
     for peer in peers.values():
-        peer.process.communicate()
+        peer.process.stdin.close()
+    for peer in peers.values():
+        peer.process.wait()

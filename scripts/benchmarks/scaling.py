@@ -1,12 +1,11 @@
 """What a training step and a decoded token cost, against length, batch, vocabulary and layers."""
 
 import argparse
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from benchmarks.decode import FORCED, make
+from benchmarks.decode import random_base
 from benchmarks.peer import Peer, Row, end, take_turns
 
 STEP = {"batch": 8, "length": 32, "vocabulary": 8000, "num_layers": 4}
@@ -31,9 +30,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
         yield _row(f"scaling: training step of `small`, {axis}", "seconds", figures)
     limits = ("min_length", "max_length", "max_extra_length")
     lengths = {str(length): dict.fromkeys(limits, length) for length in TARGETS}
-    with tempfile.TemporaryDirectory() as folder:
-        spec = FORCED | {"folder": folder, "threads": options.threads, "preset": "base"}
-        make(spec, lengths)
+    with random_base(options.threads, lengths) as (spec, _):
         peers = {name: Peer("decode_ours.py", spec | {"export": name, "beams": [1]}) for name in lengths}
         for size in DECODED:
             tasks = {name: {"batch": size, "batches": 1, "beam": 1} for name in lengths}

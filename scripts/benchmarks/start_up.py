@@ -3,53 +3,59 @@
 import argparse
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from benchmarks.decode import FORCED, make
+from benchmarks.decode import FORCED, PEERS, random_base
 from benchmarks.peer import ENVIRONMENT, Row
 
 TRANSLATE = """
 import sys, tensorflow as tf, tensorflow_text
 translate = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
 """
+FIRST = TRANSLATE + 'translate(text=tf.constant(["abc"]))["translation"].numpy()'
 CTRANSLATE2 = """
 import sys, ctranslate2
-translator = ctranslate2.Translator(sys.argv[1], intra_threads=int(sys.argv[2]))
+translator = ctranslate2.Translator(sys.argv[1], compute_type=sys.argv[2], intra_threads=int(sys.argv[3]))
 """
+CTRANSLATE2_FIRST = (
+    CTRANSLATE2 + f'translator.translate_batch([["abc"]], beam_size=4, max_decoding_length={FORCED["target"]})'
+)
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """Yield a row for imports, for the command line, for loading a `base` model and for its first translation."""
-
-    def python(code: str, *arguments: str) -> list[str]:
-        return [sys.executable, "-c", code, *arguments]
-
     imports = ("tf_transformer", "tensorflow", "keras_hub", "torch", "ctranslate2")
-    yield _row("import", {name: python(f"import {name}") for name in imports}, options.rounds)
+    yield _row("import", {name: _python(f"import {name}") for name in imports}, options.rounds)
+    yield command_line("--help", options.rounds)
+    yield command_line("--version", options.rounds)
+    with random_base(options.threads, {"ours": {"max_length": FORCED["target"]}}) as (spec, _):
+        yield _row("load base", _commands(spec, PEERS, TRANSLATE, CTRANSLATE2), options.rounds)
+        yield first_sentence(spec, PEERS, options.rounds)
+
+
+def command_line(word: str, rounds: int) -> Row:
+    """Return the row of `tf-transformer` with a word."""
     command = str(Path(sys.executable).with_name("tf-transformer"))
-    yield _row(
-        "command line", {f"tf-transformer {word}": [command, word] for word in ("--help", "--version")}, options.rounds
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        spec = FORCED | {"folder": folder, "threads": options.threads, "preset": "base"}
-        make(spec, {"ours": {"max_length": FORCED["target"]}})
-        export, converted = f"{folder}/ours 4", f"{folder}/ctranslate2"
-        threads = str(options.threads)
-        loading = {"ours": python(TRANSLATE, export), "CTranslate2": python(CTRANSLATE2, converted, threads)}
-        yield _row("load base from nothing", loading, options.rounds)
-        length = FORCED["target"]
-        first = {
-            "ours": python(TRANSLATE + 'translate(text=tf.constant(["abc"]))["translation"].numpy()', export),
-            "CTranslate2": python(
-                CTRANSLATE2 + f'translator.translate_batch([["abc"]], beam_size=4, max_decoding_length={length})',
-                converted,
-                threads,
-            ),
-        }
-        yield _row("load base and translate a first sentence, beam 4", first, options.rounds)
+    return _row(f"tf-transformer {word}", {"ours": [command, word]}, rounds)
+
+
+def first_sentence(spec: dict[str, Any], names: Iterable[str], rounds: int) -> Row:
+    """Return the row of loading a model of `random_base` and translating, for the peers of decoding that are named."""
+    return _row("base, a first sentence", _commands(spec, names, FIRST, CTRANSLATE2_FIRST), rounds)
+
+
+def _commands(spec: dict[str, Any], names: Iterable[str], ours: str, ctranslate2: str) -> dict[str, list[str]]:
+    """Return what runs the code of each with the model that has a beam of 4."""
+    model, threads = f"{spec['folder']}/ctranslate2", str(spec["threads"])
+    peers = {name: _python(ctranslate2, model, PEERS[name], threads) for name in names}
+    return {"ours": _python(ours, f"{spec['folder']}/ours 4")} | peers
+
+
+def _python(code: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", code, *arguments]
 
 
 def _row(work: str, commands: dict[str, list[str]], rounds: int) -> Row:

@@ -1,7 +1,7 @@
 """Training steps: target tokens a second."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from benchmarks.peer import Peer, Row, end, rates
 
@@ -25,21 +25,23 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
     """Yield a row for each preset and type."""
     for preset in options.presets:
         for dtype in options.dtypes:
-            spec = BATCH | SIZES[preset] | {"preset": preset, "dtype": dtype, "threads": options.threads}
-            chosen = {name: script for name, script in WORKERS.items() if name in options.peers}
-            peers = {name: Peer(script, spec, onednn=True) for name, script in chosen.items()}
-            if options.opennmt_tf:
-                # It has no bfloat16 on a CPU.
-                work, python = spec | {"dtype": "float32"}, options.opennmt_tf / "bin" / "python"
-                peers["OpenNMT-tf float32"] = Peer("train_opennmt_tf.py", work, python=python, onednn=True)
-            steps = STEPS[preset]
-            tokens = steps * spec["batch"] * spec["target"]
-            notes = {"parameters": {name: peer.facts["parameters"] for name, peer in peers.items()}}
-            figures = rates(peers, options.rounds, tokens, count=steps)
-            row = Row(f"train-step {preset} {dtype}", "target tokens/s", figures, notes)
-            end(peers)
-            gigaflops = row.median("ours") * flops_per_target_token(spec) / 1e9
-            yield row._replace(reached={f"{dtype} product, GFLOP/s": gigaflops})
+            yield row(preset, dtype, options.peers, STEPS[preset], options)
+
+
+def row(preset: str, dtype: str, names: Collection[str], steps: int, options: argparse.Namespace) -> Row:
+    """Return the row of a preset and a type for those of `WORKERS` that are named, in turns of so many steps."""
+    spec = BATCH | SIZES[preset] | {"preset": preset, "dtype": dtype, "threads": options.threads}
+    peers = {name: Peer(script, spec, onednn=True) for name, script in WORKERS.items() if name in names}
+    if options.opennmt_tf:
+        # It has no bfloat16 on a CPU.
+        work, python = spec | {"dtype": "float32"}, options.opennmt_tf / "bin" / "python"
+        peers["OpenNMT-tf float32"] = Peer("train_opennmt_tf.py", work, python=python, onednn=True)
+    notes = {"parameters": {name: peer.facts["parameters"] for name, peer in peers.items()}}
+    figures = rates(peers, options.rounds, steps * spec["batch"] * spec["target"], count=steps)
+    end(peers)
+    found = Row(f"train-step {preset} {dtype}", "target tokens/s", figures, notes)
+    gigaflops = found.median("ours") * flops_per_target_token(spec) / 1e9
+    return found._replace(reached={f"{dtype} product, GFLOP/s": gigaflops})
 
 
 def flops_per_target_token(spec: dict[str, int]) -> float:

@@ -1,6 +1,6 @@
 """A MarianMT model trained by transformers, and what transformers makes of it: what an import is compared with.
 
-    python scripts/oracles/marian.py --data FOLDER --source en --target de --output FOLDER [--minutes 5]
+    python scripts/oracles/marian.py --data FOLDER --source en --target de --output FOLDER [--steps 2000]
 
 It needs torch, transformers and sentencepiece, and nothing of tf_transformer. `--data` has train.LANGUAGE and
 test.LANGUAGE files. The output is a folder as transformers saves it, with `expected.json`: for held-out sentences their
@@ -18,9 +18,9 @@ import sentencepiece
 import torch
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
-VOCABULARY = 4000
-"""Pieces of each side."""
-SIZES = {"d_model": 128, "encoder_layers": 3, "decoder_layers": 2}
+RATE = 1.5e-3
+"""The highest learning rate; it falls to a twentieth of that."""
+LAYERS = {"encoder_layers": 3, "decoder_layers": 2}
 SEARCH = {"max_new_tokens": 60, "num_beams": 4, "length_penalty": 1.0, "early_stopping": "never"}
 
 
@@ -32,17 +32,19 @@ def main() -> None:
     parser.add_argument("--target", default="de")
     parser.add_argument("--test", default="test", help="the split that is held out (default: %(default)s)")
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--steps", type=int, default=2000, help="updates (default: %(default)s)")
     parser.add_argument("--sentences", type=int, default=1000, help="held out (default: %(default)s)")
+    parser.add_argument("--vocabulary", type=int, default=4000, help="pieces of each side (default: %(default)s)")
+    parser.add_argument("--width", type=int, default=128, help="d_model (default: %(default)s)")
     options = parser.parse_args()
     torch.manual_seed(1)
     languages = (options.source, options.target)
     train = list(zip(*(_lines(options.data / f"train.{language}") for language in languages), strict=True))
     test = _lines(options.data / f"{options.test}.{options.source}")[: options.sentences]
     options.output.mkdir(parents=True)
-    tokenizer = _tokenizer(options.output, train, languages)
-    model = _model(tokenizer)
-    _train(model, tokenizer, train, options.minutes * 60)
+    tokenizer = _tokenizer(options.output, train, languages, options.vocabulary)
+    model = _model(tokenizer, options.width)
+    _train(model, tokenizer, train, options.steps)
     model.save_pretrained(options.output)
     tokenizer.save_pretrained(options.output)
     (options.output / "expected.json").write_text(json.dumps(_expected(options.output, model.eval(), tokenizer, test)))
@@ -52,7 +54,7 @@ def _lines(path: Path) -> list[str]:
     return path.read_text("utf-8").splitlines()
 
 
-def _tokenizer(folder: Path, pairs: list[tuple[str, str]], languages: tuple[str, str]) -> MarianTokenizer:
+def _tokenizer(folder: Path, pairs: list[tuple[str, str]], languages: tuple[str, str], size: int) -> MarianTokenizer:
     """Make tokenizers as OPUS-MT's: a SentencePiece model for each side, and one vocabulary for both."""
     vocabulary = {"</s>": 0, "<unk>": 1}
     files = {}
@@ -61,7 +63,7 @@ def _tokenizer(folder: Path, pairs: list[tuple[str, str]], languages: tuple[str,
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=(pair[side] for pair in pairs),
             model_prefix=str(folder / name),
-            vocab_size=VOCABULARY,
+            vocab_size=size,
             minloglevel=2,
         )
         (folder / f"{name}.model").rename(files[name])
@@ -83,15 +85,16 @@ def _tokenizer(folder: Path, pairs: list[tuple[str, str]], languages: tuple[str,
     )
 
 
-def _model(tokenizer: MarianTokenizer) -> MarianMTModel:
+def _model(tokenizer: MarianTokenizer, width: int) -> MarianMTModel:
     pad = tokenizer.pad_token_id
     config = MarianConfig(
         vocab_size=len(tokenizer),
-        **SIZES,
+        d_model=width,
+        **LAYERS,
         encoder_attention_heads=4,
         decoder_attention_heads=4,
-        encoder_ffn_dim=4 * SIZES["d_model"],
-        decoder_ffn_dim=4 * SIZES["d_model"],
+        encoder_ffn_dim=2 * width,
+        decoder_ffn_dim=2 * width,
         activation_function="swish",
         scale_embedding=True,
         pad_token_id=pad,
@@ -104,14 +107,14 @@ def _model(tokenizer: MarianTokenizer) -> MarianMTModel:
     return MarianMTModel(config)
 
 
-def _train(model: MarianMTModel, tokenizer: MarianTokenizer, pairs: list[tuple[str, str]], seconds: float) -> None:
-    rng, start, step = random.Random(1), time.monotonic(), 0
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, betas=(0.9, 0.98), weight_decay=0.0)
+def _train(model: MarianMTModel, tokenizer: MarianTokenizer, pairs: list[tuple[str, str]], steps: int) -> None:
+    rng, start = random.Random(1), time.monotonic()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.0)
     model.train()
-    while (passed := time.monotonic() - start) < seconds:
-        rate = min((step + 1) / 200, 1.0) * max(0.05, 1 - passed / seconds)
+    for step in range(steps):
+        rate = min((step + 1) / 400, 1.0) * max(0.05, 1 - step / steps)
         for group in optimizer.param_groups:
-            group["lr"] = 2e-3 * rate
+            group["lr"] = RATE * rate
         # Like lengths together.
         chosen = sorted(rng.sample(pairs, 64 * 8), key=lambda pair: len(pair[0]))
         first = rng.randrange(8) * 64
@@ -125,16 +128,15 @@ def _train(model: MarianMTModel, tokenizer: MarianTokenizer, pairs: list[tuple[s
         optimizer.step()
         with torch.no_grad():  # as published models have it
             model.final_logits_bias[:, tokenizer.pad_token_id] = 0.0
-        step += 1
-        if step % 100 == 0:
-            print(f"step {step}, {passed:.0f} s, loss {loss.item():.3f}", flush=True)
+        if step % 100 == 99:
+            print(f"step {step + 1}, {time.monotonic() - start:.0f} s, loss {loss.item():.3f}", flush=True)
 
 
 @torch.no_grad()
 def _expected(
     folder: Path, model: MarianMTModel, tokenizer: MarianTokenizer, sentences: list[str]
 ) -> dict[str, object]:
-    first = tokenizer(sentences[:8], return_tensors="pt", padding=True)
+    first = tokenizer(sentences[:5], return_tensors="pt", padding=True)
     generated = model.generate(**first, num_beams=1, max_new_tokens=SEARCH["max_new_tokens"])
     logits = model(**first, decoder_input_ids=generated[:, :-1]).logits
     np.savez(folder / "expected.npz", source=first["input_ids"], target=generated[:, :-1], logits=logits)

@@ -1,4 +1,4 @@
-"""Write one model in every form that decoding is measured in: SavedModels of several searches, CTranslate2."""
+"""Write one model in the forms that decoding is measured in: SavedModels of several searches, CTranslate2."""
 
 import json
 from pathlib import Path
@@ -53,4 +53,4 @@ if given["ctranslate2"]:
 pieces = [[tokenizer.pieces[i] for i in row] for row in tokenizer.tokenize(texts).to_list()]
 (folder / "texts.json").write_text(json.dumps({"texts": texts, "pieces": pieces}))
 layers = sum(weight.size for layer in model.decoder.stack for weight in layer.get_weights())
-print(int(layers + model.config["d_model"] * model.config["target_vocab_size"]))
+print(json.dumps({"parameters": int(layers + model.config["d_model"] * model.config["target_vocab_size"])}))
