@@ -24,7 +24,7 @@ from tf_transformer.config import PRESETS, Config, DecodingConfig, override
 from tf_transformer.data.toy import copy_task
 from tf_transformer.data.toy.copy_task import SIZES
 
-COMMANDS = ("train", "translate", "evaluate", "export", "info", "average", "score", "serve")
+COMMANDS = ("train", "translate", "evaluate", "export", "info", "average", "import", "score", "serve")
 
 
 def tree(path: Path) -> dict[str, bytes | None]:

@@ -93,7 +93,7 @@ def _resolve(options: argparse.Namespace) -> config.Config:
     preset = config.preset(options.preset or name)
     if (start := _init_from(layers)) is not None:
         goes_on = not options.overwrite and Path(options.run_dir, "config.json").exists()
-        layers = (_sizes_of(options.run_dir if goes_on else start), *layers)
+        layers = (_base_of(options.run_dir if goes_on else start), *layers)
     resolved = config.override(preset, *layers)
     for key in ("input_vocab_size", "target_vocab_size"):
         if (size := getattr(resolved.model, key)) is not None:
@@ -110,8 +110,8 @@ def _init_from(layers: Iterable[Mapping[str, Any]]) -> str | None:
     return given if isinstance(given, str) else None
 
 
-def _sizes_of(run_dir: str) -> dict[str, Any]:
-    """Return the model and the kind of tokenizer of a run to start from, as `override` takes them."""
+def _base_of(run_dir: str) -> dict[str, Any]:
+    """Return the model, the kind of tokenizer and the search of a run to start from, as `override` takes them."""
     from tf_transformer.runs.directory import RunDirectory
 
     start = RunDirectory(run_dir).config
@@ -120,4 +120,5 @@ def _sizes_of(run_dir: str) -> dict[str, Any]:
     return {
         "model": dataclasses.asdict(start.model) | {"input_vocab_size": None, "target_vocab_size": None},
         "tokenizer": dataclasses.asdict(start.tokenizer) | {"shared": shared, "file": None},
+        "decoding": dataclasses.asdict(start.decoding),
     }

@@ -11,6 +11,10 @@ from typing import Any
 from tf_transformer.config.sections import Config
 from tf_transformer.errors import InputError, unknown
 
+SECTIONS = typing.get_type_hints(Config)
+"""The classes of the sections."""
+HINTS = {section: typing.get_type_hints(kind) for section, kind in SECTIONS.items()}
+"""The types of the settings of each."""
 TYPE_NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true or false", types.NoneType: "none"}
 """How an error calls the types that fields have."""
 
@@ -25,7 +29,6 @@ def override(config: Config, *layers: Mapping[str, Any]) -> Config:
         InputError: an unknown key, or a value of the wrong type or out of range.
     """
     sections = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
-    hints = {name: typing.get_type_hints(type(section)) for name, section in sections.items()}
     changes: dict[str, dict[str, Any]] = {}
     for layer in layers:
         for section, settings in layer.items():
@@ -34,9 +37,9 @@ def override(config: Config, *layers: Mapping[str, Any]) -> Config:
             if not isinstance(settings, Mapping):
                 raise InputError(f"{section} must be a table of settings. Received: {settings!r}")
             for key, value in settings.items():
-                if key not in hints[section]:
-                    raise unknown("key", f"{section}.{key}", (f"{section}.{name}" for name in hints[section]))
-                changes.setdefault(section, {})[key] = _typed(f"{section}.{key}", value, hints[section][key])
+                if key not in HINTS[section]:
+                    raise unknown("key", f"{section}.{key}", (f"{section}.{name}" for name in HINTS[section]))
+                changes.setdefault(section, {})[key] = _typed(f"{section}.{key}", value, HINTS[section][key])
     for section, settings in changes.items():
         try:
             sections[section] = dataclasses.replace(sections[section], **settings)
@@ -92,12 +95,12 @@ def parse_setting(text: str) -> dict[str, Any]:
 
 def hint_of(section: str, key: str) -> Any:
     """Return the type of a setting; None for one that does not exist."""
-    return typing.get_type_hints(typing.get_type_hints(Config).get(section, object)).get(key)
+    return HINTS.get(section, {}).get(key)
 
 
 def field_of(section: str, key: str) -> dataclasses.Field[Any]:
     """Return the field of a setting that exists."""
-    return typing.get_type_hints(Config)[section].__dataclass_fields__[key]
+    return SECTIONS[section].__dataclass_fields__[key]
 
 
 def _is_text(section: str, key: str) -> bool:
@@ -119,7 +122,7 @@ def settings_help() -> str:
     """Return a line for every setting: its default, as it is typed, its meaning, and the option that sets it."""
     lines = []
     for section in dataclasses.fields(Config):
-        for field in dataclasses.fields(typing.get_type_hints(Config)[section.name]):
+        for field in dataclasses.fields(SECTIONS[section.name]):
             option = f" ({field.metadata['option']})" if field.metadata["option"] else ""
             default = as_typed(field.default)
             lines.append(f"  {section.name}.{field.name}={default}  {field.metadata['help']}{option}")

@@ -12,9 +12,7 @@ needed. Written by tf_transformer {version} with TensorFlow {tensorflow}.
 | | |
 |---|---|
 | Languages | {source} to {target} |
-| Trained on | {corpora}: {pairs:,} pairs |
-| Parameters | {parameters:,}: {num_layers} layers of width {d_model}, {num_heads} heads, in {dtype} |
-| Updates | {step:,} |
+{history}| Parameters | {parameters:,}: {num_layers} layers of width {d_model}, {num_heads} heads, in {dtype} |
 {metrics}| Search | {search} |
 
 ```python
@@ -64,10 +62,8 @@ def card(
         target=config["data"]["target"] or "target",
         version=description["packages"]["tf-transformer"],
         tensorflow=description["packages"]["tensorflow"],
-        corpora=_corpora(config["data"]),
-        pairs=description["data"]["train"]["pairs"],
+        history=_history(description),
         parameters=description["parameters"],
-        step=checkpoint["step"],
         metrics="".join(f"| Validation, {key[4:]} | {value:.4g} |\n" for key, value in metrics.items()),
         search=search,
         dtype=description["dtype"],
@@ -75,6 +71,19 @@ def card(
         description=file,
         **{key: config["model"][key] for key in ("num_layers", "d_model", "num_heads")},
     )
+
+
+def _history(description: dict[str, Any]) -> str:
+    """Return the rows that tell where the weights come from."""
+    if origin := description.get("origin"):
+        rows = {
+            "Imported from": f"{origin['name']} ({origin['architecture']})",
+            "Licence": origin["licence"] or "unknown",
+        }
+    else:
+        corpora, pairs = _corpora(description["config"]["data"]), description["data"]["train"]["pairs"]
+        rows = {"Trained on": f"{corpora}: {pairs:,} pairs", "Updates": f"{description['checkpoint']['step']:,}"}
+    return "".join(f"| {name} | {value} |\n" for name, value in rows.items())
 
 
 def _corpora(data: dict[str, Any]) -> str:
