@@ -68,7 +68,8 @@ def test_the_search_finds_the_same(marian, imported, expected, name, beam_size):
     _, found = translator.search(tf.constant(expected["sentences"]))
     scores = expected[name]["scores"] or found.scores[:, 0].numpy()
     compared = 0
-    for mine, score, theirs, other in zip(found.ids[:, 0].numpy(), found.scores[:, 0], expected[name]["ids"], scores):
+    rows = zip(found.ids[:, 0].numpy(), found.scores[:, 0], expected[name]["ids"], scores, strict=True)
+    for mine, score, theirs, other in rows:
         mine, theirs = [i for i in mine if i not in (0, 3)], [ours[i] for i in theirs[1:] if ours[i] not in (0, 3)]
         if max(len(mine), len(theirs)) < length - 1:
             assert mine == theirs
@@ -110,10 +111,8 @@ def test_exports_translate_alike(imported, expected, tmp_path):
         pieces, beam_size=4, length_penalty=1, max_decoding_length=60, suppress_sequences=never
     )
     ids = {piece: i for i, piece in enumerate(target.pieces)}
-    theirs = [
-        target.detokenize(tf.constant([[ids[piece] for piece in result.hypotheses[0]]])).numpy()[0].decode()
-        for result in results
-    ]
+    rows = [tf.constant([[ids[piece] for piece in result.hypotheses[0]]]) for result in results]
+    theirs = [target.detokenize(row).numpy()[0].decode() for row in rows]
     assert sum(map(str.__eq__, mine, theirs)) >= len(mine) - 1
 
 
