@@ -171,7 +171,7 @@ def test_settings_are_held_against_the_run_that_is_started_from(corpus, small, t
     assert tuned.config.decoding.attention_layer == 5
     assert tuned.config.tokenizer == separate.tokenizer
     assert main([*command, "--set", "decoding.attention_layer=7"]) == 2
-    assert "at most model.num_layers, 5. Received: 7" in capsys.readouterr().err
+    assert "at most the layers of the decoder, 5. Received: 7" in capsys.readouterr().err
 
 
 def test_an_epoch_without_a_pair_is_refused(two):

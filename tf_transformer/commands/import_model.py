@@ -3,14 +3,26 @@
 import argparse
 
 from tf_transformer.commands.checks import check_place
+from tf_transformer.commands.options import settings_given
 
 SUMMARY = "Write a pretrained model, such as one of OPUS-MT, as a run that translates, is fine-tuned and exported."
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("model", metavar="DIR", help="a MarianMT model, as transformers saves it")
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        help="a folder of MarianMT, as transformers saves it, or an .npz of Marian beside its decoder.yml",
+    )
     parser.add_argument("--run-dir", required=True, metavar="DIR", help="a new folder")
+    parser.add_argument(
+        "--set",
+        metavar="SECTION.KEY=VALUE",
+        action="append",
+        default=[],
+        help="a setting of decoding or data, model.positions or model.norm_epsilon; may be repeated",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -18,4 +30,5 @@ def run(options: argparse.Namespace) -> None:
     check_place("--run-dir", options.run_dir)
     from tf_transformer.importers.opening import import_model
 
-    print(f"imported: {import_model(options.model, options.run_dir).path}")
+    run = import_model(options.model, options.run_dir, *settings_given(options).values())
+    print(f"imported: {run.path}")

@@ -1,6 +1,7 @@
 """What an importer makes of a model folder, and how that is written."""
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,13 +21,15 @@ class Imported(NamedTuple):
     config: Config
     tokenizers: dict[str, bytes]
     """SentencePiece models by the names of their files in a run directory"""
+    open: Callable[[], AbstractContextManager[Tensors]]
+    """opens the weights as they are"""
     weights: Callable[[Tensors], Iterable[tuple[str, np.ndarray]]]
     """gives our names and arrays, each once"""
     origin: dict[str, Any]
     """where it comes from; JSON"""
 
 
-def write(imported: Imported, tensors: Tensors, run_dir: str | Path) -> RunDirectory:
+def write(imported: Imported, run_dir: str | Path) -> RunDirectory:
     """Write an ordinary run directory; it is there whole, or not at all.
 
     Raises:
@@ -35,8 +38,9 @@ def write(imported: Imported, tensors: Tensors, run_dir: str | Path) -> RunDirec
     place = Path(run_dir)
     if place.exists():
         raise InputError(f"{place} exists: give another --run-dir, or remove it")
-    weights = dict(imported.weights(tensors))
-    tensors.check_all_taken()
+    with imported.open() as tensors:
+        weights = dict(imported.weights(tensors))
+        tensors.check_all_taken()
     facts = {"parameters": sum(array.size for array in weights.values()), "origin": imported.origin}
     with written_whole(place) as beside:
         beside.mkdir()

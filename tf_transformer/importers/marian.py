@@ -11,7 +11,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.importers.folder import licence_of, optional_json, read_bytes, read_json
 from tf_transformer.importers.generation import decoding_of
 from tf_transformer.importers.imported import Imported
-from tf_transformer.importers.tensors import Tensors
+from tf_transformer.importers.tensors import Tensors, open_tensors
 from tf_transformer.importers.vocabulary import Vocabulary, check_unique, rewritten
 from tf_transformer.importers.weights import layers_of
 
@@ -56,7 +56,8 @@ def read(folder: Path) -> Imported:
             "source.model": rewritten(read_bytes(folder / "source.spm"), source, str(folder / "source.spm")),
             "target.model": rewritten(read_bytes(folder / "target.spm"), target, str(folder / "target.spm")),
         },
-        weights=lambda tensors: _weights(tensors, config, model, source, target),
+        open=lambda: open_tensors(folder),
+        weights=lambda tensors: _weights(tensors, model, source, target),
         origin={
             "architecture": "MarianMT, as transformers has it",
             "name": config.get("_name_or_path") or folder.resolve().name,
@@ -140,7 +141,7 @@ def _vocabulary(file: Path, size: int, config: dict[str, Any]) -> Vocabulary:
 
 
 def _weights(
-    tensors: Tensors, config: dict[str, Any], model: ModelConfig, source: Vocabulary, target: Vocabulary
+    tensors: Tensors, model: ModelConfig, source: Vocabulary, target: Vocabulary
 ) -> Iterator[tuple[str, np.ndarray]]:
     width = model.d_model
     tables = {

@@ -1,42 +1,64 @@
-"""Importing whatever model a folder holds."""
+"""Importing whatever model a folder or a file holds."""
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from tf_transformer.config import Config, override
 from tf_transformer.errors import InputError
-from tf_transformer.importers import marian
+from tf_transformer.importers import marian, marian_npz
 from tf_transformer.importers.folder import read_json
 from tf_transformer.importers.imported import Imported, write
-from tf_transformer.importers.tensors import open_tensors
 from tf_transformer.runs.directory import RunDirectory
 
 ARCHITECTURES: dict[str, Callable[[Path], Imported]] = {"marian": marian.read}
 """What reads a folder of transformers, by the model_type of its config.json."""
+MAY_BE_SET = ("model.positions", "model.norm_epsilon")
+"""The settings of the model that do not follow from its weights; those of decoding and data do not either."""
 
 
-def import_model(model: str | Path, run_dir: str | Path) -> RunDirectory:
-    """Write the model of a folder as a run directory.
+def import_model(model: str | Path, run_dir: str | Path, *layers: Mapping[str, Any]) -> RunDirectory:
+    """Write the model of others as a run directory.
 
     Args:
-        model: a folder as transformers saves a model.
+        model: a folder as transformers saves a model; or an .npz of Marian, or the folder of its decoder.yml.
         run_dir: a new folder.
+        *layers: settings to lay over what the folder says, as `override` takes them: of decoding, of data, and those
+            of the model that do not follow from the weights.
 
     Raises:
-        InputError: no such folder; a model of another architecture; what is missing, damaged or does not fit. Nothing
-            is left of the run directory then.
+        InputError: no such model, or one of another architecture; what is missing, damaged or does not fit. Nothing is
+            left of the run directory then.
     """
-    folder = Path(model)
-    if not folder.is_dir():
-        raise InputError(f"{folder}: there is no such folder")
     if Path(run_dir).exists():
         raise InputError(f"{run_dir} exists: give another --run-dir, or remove it")
-    config = read_json(folder / "config.json")
+    imported = _reader(Path(model))(Path(model))
+    return write(imported._replace(config=_changed(imported.config, layers)), run_dir)
+
+
+def _reader(model: Path) -> Callable[[Path], Imported]:
+    if model.suffix == ".npz" or (model / marian_npz.DECODER).is_file():
+        return marian_npz.read
+    if not model.is_dir():
+        raise InputError(f"{model}: there is no such folder, and no such .npz")
+    config = read_json(model / "config.json")
     kind = config.get("model_type") if isinstance(config, dict) else None
     if kind not in ARCHITECTURES:
         raise InputError(
-            f"{folder} is a model of type {kind!r}, which cannot be imported; those of type "
+            f"{model} is a model of type {kind!r}, which cannot be imported; those of type "
             f"{', '.join(ARCHITECTURES)} can"
         )
-    imported = ARCHITECTURES[kind](folder)
-    with open_tensors(folder) as tensors:
-        return write(imported, tensors, run_dir)
+    return ARCHITECTURES[kind]
+
+
+def _changed(config: Config, layers: tuple[Mapping[str, Any], ...]) -> Config:
+    changed = override(config, *layers)
+    before, after = dataclasses.asdict(config.model), dataclasses.asdict(changed.model)
+    for name in before:
+        if before[name] != after[name] and f"model.{name}" not in MAY_BE_SET:
+            raise InputError(
+                f"model.{name} follows from the weights; of the model {' and '.join(MAY_BE_SET)} can be set. "
+                f"Received: {after[name]!r}"
+            )
+    return changed

@@ -3,6 +3,8 @@
 import contextlib
 import functools
 import json
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ from tf_transformer.errors import InputError
 INDEX = "model.safetensors.index.json"
 SAFETENSORS = "model.safetensors"
 TORCH = "pytorch_model.bin"
+DAMAGED = (SafetensorError, OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
+"""What reading a damaged file raises."""
 
 
 class Tensors:
@@ -44,12 +48,23 @@ class Tensors:
             raise InputError(f"{self.where} has no tensor {name!r}: it is not whole, or of another architecture")
         try:
             array = self._read[name]()
-        except (SafetensorError, OSError, ValueError) as error:
+        except DAMAGED as error:
             raise InputError(f"{self.where} is damaged: {name} cannot be read: {error}") from None
         if array.shape != shape:
             raise InputError(f"{self.where}: {name} must be of shape {[*shape]}. Received: {[*array.shape]}")
         self._taken.add(name)
         return array.astype(np.float32)
+
+    def take_bytes(self, name: str) -> bytes:
+        """Return an array of bytes, whatever its length; otherwise as `take`."""
+        if name not in self._read:
+            raise InputError(f"{self.where} has no array {name!r}: it is not of Marian, or not whole")
+        try:
+            raw = self._read[name]().tobytes()
+        except DAMAGED as error:
+            raise InputError(f"{self.where} is damaged: {name} cannot be read: {error}") from None
+        self._taken.add(name)
+        return raw
 
     def pass_over(self, *names: str) -> None:
         """Take those of the names that are there, for what is known of another one already."""
@@ -82,6 +97,24 @@ def open_tensors(folder: Path) -> Iterator[Tensors]:
         yield _torch(folder / TORCH)
     else:
         raise InputError(f"{folder} has no weights: neither {SAFETENSORS} nor {TORCH} is there")
+
+
+@contextlib.contextmanager
+def open_npz(file: Path) -> Iterator[Tensors]:
+    """Open an .npz.
+
+    Raises:
+        InputError: it is missing or damaged.
+    """
+    try:
+        opened = np.load(file)
+        names = opened.files
+    except FileNotFoundError:
+        raise InputError(f"{file}: there is no such file") from None
+    except (*DAMAGED, AttributeError) as error:
+        raise InputError(f"{file} is not a whole .npz: {error}") from None
+    with opened:
+        yield Tensors(file, {name: functools.partial(opened.__getitem__, name) for name in names})
 
 
 def _safetensors(where: Path, files: list[Path]) -> Iterator[Tensors]:

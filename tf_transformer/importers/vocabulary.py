@@ -22,16 +22,21 @@ class Vocabulary(NamedTuple):
 
     pieces: list[str]
     """in the order of their ids"""
-    pad: int
+    pad: int | None
+    """None where it has none"""
     unknown: int
     end: int
-    start: int
-    """what the decoder reads first; it may be one of the others"""
+    start: int | None
+    """what the decoder reads first; it may be one of the others. None stands for a vector of zeros"""
 
     def order(self) -> list[int]:
-        """Return for each of our ids the one of theirs: padding, unknown, start, end, then theirs in their order."""
-        special = [self.pad, self.unknown, self.start, self.end]
-        return special + [i for i in range(len(self.pieces)) if i not in special]
+        """Return for each of our ids the one of theirs, or one more than they have.
+
+        Padding, unknown, start, end, then theirs in their order.
+        """
+        none = len(self.pieces)
+        special = [none if i is None else i for i in (self.pad, self.unknown, self.start, self.end)]
+        return special + [i for i in range(none) if i not in special]
 
     def ordinary(self) -> list[str]:
         """Return the pieces of our ids after the special ones."""
@@ -39,11 +44,11 @@ class Vocabulary(NamedTuple):
 
     def table(self, theirs: np.ndarray) -> np.ndarray:
         """Return a table of embeddings [V, D] in our order."""
-        return theirs[self.order()]
+        return np.concatenate([theirs, np.zeros_like(theirs[:1])])[self.order()]
 
     def bias(self, theirs: np.ndarray) -> np.ndarray:
-        """Return the bias of the logits [V] in our order; the start token, which is never written, is unlikely."""
-        ours = theirs[self.order()]
+        """Return the bias of the logits [V] in our order; a token that they have not, and the start, are unlikely."""
+        ours = np.append(theirs, np.float32(UNLIKELY))[self.order()]
         ours[START] = UNLIKELY
         return ours
 

@@ -1,0 +1,264 @@
+"""Marian's own models: an .npz beside its vocabularies, SentencePiece models and decoder.yml."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from tf_transformer.config import Config, DataConfig, DecodingConfig, ModelConfig, TokenizerConfig
+from tf_transformer.errors import InputError
+from tf_transformer.files import read_lines
+from tf_transformer.importers.folder import licence_of, read_bytes
+from tf_transformer.importers.imported import Imported
+from tf_transformer.importers.tensors import Tensors, open_npz
+from tf_transformer.importers.vocabulary import Vocabulary, check_unique, rewritten
+
+SETTINGS = "special:model.yml"
+"""The array of an .npz that holds its settings."""
+DECODER = "decoder.yml"
+ACTIVATIONS = {"swish": "silu", "relu": "relu"}
+"""Marian's gelu is x sigmoid(1.702 x), which Keras has no name for."""
+MAX_LENGTH = 512
+NEEDED = {
+    "type": "transformer",
+    "transformer-decoder-autoreg": "self-attention",
+    "transformer-no-projection": False,
+    "transformer-train-position-embeddings": False,
+    "transformer-ffn-depth": 2,
+}
+"""What the layers have no option for, and what a model without such a setting has."""
+NORMS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
+"""transformer-preprocess, -postprocess and -postprocess-top."""
+
+
+def read(model: Path) -> Imported:
+    """Read all but the weights.
+
+    Args:
+        model: the .npz, or the folder of its decoder.yml.
+
+    Raises:
+        InputError: what is missing, damaged, or has no place in our layers.
+    """
+    folder = model if model.is_dir() else model.parent
+    decoder = _yaml(folder / DECODER)
+    file = _one(folder, decoder, "models") if model.is_dir() else model
+    with open_npz(file) as tensors:
+        raw = tensors.take_bytes(SETTINGS)
+    settings = _parsed(raw.rstrip(b"\0"), f"{file}, {SETTINGS}")
+    norm = _check(settings, file)
+    vocabularies = [_vocabulary(path) for path in _vocabularies(folder, decoder)]
+    source, target = vocabularies[0], vocabularies[-1]
+    config = _model_of(settings, norm, source, target, file)
+    return Imported(
+        config=Config(
+            model=config,
+            tokenizer=TokenizerConfig(shared=source == target, vocab_size=len(target.order()), byte_fallback=False),
+            data=DataConfig(),
+            decoding=_decoding_of(decoder),
+        ),
+        tokenizers={
+            f"{side}.model": rewritten(read_bytes(folder / f"{side}.spm"), vocabulary, str(folder / f"{side}.spm"))
+            for side, vocabulary in (("source", source), ("target", target))
+        },
+        open=lambda: open_npz(file),
+        weights=lambda tensors: _weights(tensors, config, source, target),
+        origin={
+            "architecture": "Marian",
+            "name": file.name,
+            "licence": licence_of(folder),
+            "languages": [None, None],
+        },
+    )
+
+
+def _yaml(file: Path) -> dict[str, Any]:
+    return _parsed(read_bytes(file), str(file))
+
+
+def _parsed(raw: bytes, name: str) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(raw.decode("utf-8"))
+    except (UnicodeDecodeError, yaml.YAMLError):
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f"{name} is not a table of YAML")
+    return found
+
+
+def _one(folder: Path, decoder: dict[str, Any], name: str) -> Path:
+    named = decoder.get(name)
+    if not (isinstance(named, list) and len(named) == 1):
+        raise InputError(f"{folder / DECODER}: {name} must name one file; give the .npz itself. Received: {named!r}")
+    return folder / str(named[0])
+
+
+def _vocabularies(folder: Path, decoder: dict[str, Any]) -> list[Path]:
+    named = decoder.get("vocabs")
+    if not (isinstance(named, list) and named):
+        raise InputError(f"{folder / DECODER} names no vocabs")
+    return [folder / str(name) for name in named]
+
+
+def _check(settings: dict[str, Any], file: Path) -> str:
+    """Return the arrangement of the norms.
+
+    Raises:
+        InputError: what our layers cannot do.
+    """
+    for name, needed in NEEDED.items():
+        if (value := settings.get(name, needed)) != needed:
+            raise InputError(f"{file}: models with {name}={value} cannot be imported; it must be {needed}")
+    if "n" in (embedding := str(settings.get("transformer-postprocess-emb", ""))):
+        raise InputError(f"{file}: models with transformer-postprocess-emb={embedding} cannot be imported")
+    activation = settings.get("transformer-ffn-activation")
+    if activation not in ACTIVATIONS:
+        raise InputError(
+            f"{file}: transformer-ffn-activation must be {' or '.join(ACTIVATIONS)}. Received: {activation}"
+        )
+    names = ("transformer-preprocess", "transformer-postprocess", "transformer-postprocess-top")
+    arrangement = tuple(str(settings.get(name) or "") for name in names)
+    if arrangement not in NORMS:
+        raise InputError(f"{file}: {', '.join(names)} must be those of post-norm or pre-norm. Received: {arrangement}")
+    return NORMS[arrangement]
+
+
+def _model_of(settings: dict[str, Any], norm: str, source: Vocabulary, target: Vocabulary, file: Path) -> ModelConfig:
+    def size(name: str) -> int:
+        value = settings.get(name)
+        if not isinstance(value, int) or value < 1:
+            raise InputError(f"{file}: {name} must be an integer of at least 1. Received: {value!r}")
+        return value
+
+    share = "none"
+    if settings.get("tied-embeddings-all"):
+        share = "all"
+    elif settings.get("tied-embeddings"):
+        share = "target"
+    if (share == "all" or settings.get("tied-embeddings-src")) and source != target:
+        raise InputError(f"{file} shares the embeddings of both languages, but their vocabularies differ")
+    encoder, decoder = size("enc-depth"), size("dec-depth")
+    return ModelConfig(
+        num_layers=encoder,
+        num_decoder_layers=decoder if decoder != encoder else None,
+        d_model=size("dim-emb"),
+        num_heads=size("transformer-heads"),
+        dff=size("transformer-dim-ffn"),
+        input_vocab_size=len(source.order()),
+        target_vocab_size=len(target.order()),
+        dropout_rate=float(settings.get("transformer-dropout", 0.1)),
+        attention_dropout_rate=float(settings.get("transformer-dropout-attention", 0.0)),
+        activation=ACTIVATIONS[settings["transformer-ffn-activation"]],
+        norm=norm,
+        norm_epsilon=1e-6,
+        positions="marian",
+        share_embeddings=share,
+        output_bias=True,
+    )
+
+
+def _decoding_of(decoder: dict[str, Any]) -> DecodingConfig:
+    """Return the settings of the search; Marian divides by n^alpha, alpha called normalize."""
+    return DecodingConfig(
+        beam_size=int(decoder.get("beam-size", 12)),
+        length_penalty=float(decoder.get("normalize") or 0.0),
+        length_penalty_offset=0.0,
+        max_length=MAX_LENGTH,
+        max_extra_length=MAX_LENGTH,
+        max_source_length=MAX_LENGTH,
+    )
+
+
+def _vocabulary(file: Path) -> Vocabulary:
+    """Read the lines PIECE: ID of a vocabulary.
+
+    They are YAML, but of the version that Marian writes: others read `no` as a boolean, or skip unusual keys.
+    """
+    if not file.is_file():
+        raise InputError(f"cannot read the vocabulary {file}: there is no such file")
+    ids: dict[str, int] = {}
+    key = None
+    for number, line in enumerate(read_lines(file), 1):
+        if not line.strip():
+            continue
+        if line.startswith("? "):
+            key = line[2:]
+            continue
+        text, colon, value = (key, ":", line.removeprefix(":")) if key is not None else line.rpartition(":")
+        key = None
+        if not (colon and value.strip().isdecimal()):
+            raise InputError(f"{file}, line {number}: must be PIECE: ID. Received: {line:.60}")
+        piece = _piece(text)
+        if piece in ids:
+            raise InputError(f"{file}, line {number}: {piece!r} is there twice")
+        ids[piece] = int(value)
+    pieces = sorted(ids, key=ids.__getitem__)
+    check_unique(pieces, str(file))
+    if sorted(ids.values()) != list(range(len(ids))) or not {"</s>", "<unk>"} <= ids.keys():
+        raise InputError(f"{file} must have </s> and <unk>, and an id for each piece, from 0 on without a gap")
+    return Vocabulary(pieces, pad=None, unknown=ids["<unk>"], end=ids["</s>"], start=None)
+
+
+def _piece(key: str) -> str:
+    """Return what a key of YAML stands for."""
+    if key.startswith('"') and key.endswith('"') and len(key) > 1:
+        found = yaml.safe_load(re.sub(r"\\(?=[^\"\\/abefnrtv0xuUNLP_ ])", r"\\\\", key))
+        return str(found)
+    if key.startswith("'") and key.endswith("'") and len(key) > 1:
+        return key[1:-1].replace("''", "'")
+    return key
+
+
+def _weights(
+    tensors: Tensors, model: ModelConfig, source: Vocabulary, target: Vocabulary
+) -> Iterator[tuple[str, np.ndarray]]:
+    width = model.d_model
+
+    def row(name: str, size: int = width) -> np.ndarray:
+        return tensors.take(name, 1, size)[0]
+
+    def table(side: str, vocabulary: Vocabulary) -> np.ndarray:
+        name = f"{side}_Wemb" if f"{side}_Wemb" in tensors else "Wemb"
+        return vocabulary.table(tensors.take(name, len(vocabulary.pieces), width))
+
+    def attention(theirs: str, ours: str, parts: str) -> Iterator[tuple[str, np.ndarray]]:
+        kernels = [tensors.take(f"{theirs}_W{part}", width, width) for part in parts]
+        yield f"{ours}/kernel", np.concatenate(kernels, axis=1)
+        yield f"{ours}/bias", np.concatenate([row(f"{theirs}_b{part}") for part in parts])
+
+    def norm(theirs: str, ours: str, suffix: str) -> Iterator[tuple[str, np.ndarray]]:
+        yield f"{ours}/gamma", row(f"{theirs}_ln_scale{suffix}")
+        yield f"{ours}/beta", row(f"{theirs}_ln_bias{suffix}")
+
+    suffix = "_pre" if model.norm == "pre" else ""
+    yield "transformer/encoder/embedding/tokens/table", table("encoder", source)
+    if model.share_embeddings != "all":
+        yield "transformer/decoder/embedding/tokens/table", table("decoder", target)
+    for side, count in (("encoder", model.num_layers), ("decoder", model.num_decoder_layers or model.num_layers)):
+        for i in range(count):
+            theirs, ours = f"{side}_l{i + 1}", f"transformer/{side}/layer_{i}"
+            yield from attention(f"{theirs}_self", f"{ours}/self_attention/query_key_value", "qkv")
+            yield from attention(f"{theirs}_self", f"{ours}/self_attention/output", "o")
+            yield from norm(f"{theirs}_self_Wo", f"{ours}/self_attention_residual/norm", suffix)
+            if side == "decoder":
+                yield from attention(f"{theirs}_context", f"{ours}/cross_attention/query", "q")
+                yield from attention(f"{theirs}_context", f"{ours}/cross_attention/key_value", "kv")
+                yield from attention(f"{theirs}_context", f"{ours}/cross_attention/output", "o")
+                yield from norm(f"{theirs}_context_Wo", f"{ours}/cross_attention_residual/norm", suffix)
+            for part, name, shape in (
+                ("1", "inner", (width, model.dff)),
+                ("2", "outer", (model.dff, width)),
+            ):
+                yield f"{ours}/feed_forward/{name}/kernel", tensors.take(f"{theirs}_ffn_W{part}", *shape)
+                yield f"{ours}/feed_forward/{name}/bias", row(f"{theirs}_ffn_b{part}", shape[1])
+            yield from norm(f"{theirs}_ffn_ffn", f"{ours}/feed_forward/residual/norm", suffix)
+        if model.norm == "pre":
+            yield from norm(f"{side}_top", f"transformer/{side}/final_norm", "")
+    if model.share_embeddings == "none":
+        out = tensors.take("decoder_ff_logit_out_W", width, len(target.pieces))
+        yield "transformer/output/kernel", np.ascontiguousarray(target.table(out.T).T)
+    yield "transformer/output_bias", target.bias(row("decoder_ff_logit_out_b", len(target.pieces)))
+    tensors.pass_over(SETTINGS)
