@@ -133,8 +133,8 @@ def test_wrong_use_is_refused():
         layer(x, normal(B, S, D))
     with pytest.raises(ValueError, match=r"mask of shape \(3,\)"):
         layer(x, mask=np.ones(T, bool))
-    with pytest.raises(ValueError, match=r"mask of shape \(2, 5\)"):
-        MultiHeadAttention(d_model=D, num_heads=H)(x, normal(B, S, D), mask=np.ones((B, S), bool))
+    with pytest.raises(ValueError, match=r"mask of shape \(2, 1, 3, 5\)"):
+        MultiHeadAttention(d_model=D, num_heads=H)(x, normal(B, S, D), mask=np.ones((B, 1, T, S), bool))
 
 
 def test_the_implicit_mask_of_keras_is_a_padding_mask():
@@ -142,3 +142,6 @@ def test_the_implicit_mask_of_keras_is_a_padding_mask():
     x = keras.layers.Embedding(5, D, mask_zero=True)(ids)
     layer = MultiHeadAttention(d_model=D, num_heads=H)
     np.testing.assert_array_equal(layer(x)[0], layer(np.asarray(x), mask=padding_mask(ids))[0])
+    layer, query = MultiHeadAttention(d_model=D, num_heads=H), normal(2, T, D)
+    found = [layer(query, np.asarray(x), mask=mask)[0] for mask in (ids != 0, padding_mask(ids))]
+    np.testing.assert_array_equal(*found)

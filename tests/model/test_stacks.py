@@ -113,3 +113,39 @@ def test_layers_come_back_from_their_config(layer, inputs):
 def test_an_unknown_arrangement_is_refused():
     with pytest.raises(ValueError, match="sandwich"):
         FeedForward(D, DFF, norm="sandwich")
+
+
+def masked(x, layers):
+    """Embed ids with Keras's own embedding, and go through layers; the mask is Keras's to hand on."""
+    for layer in layers:
+        x = layer(x)
+    return x
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.filterwarnings("error:.*does not support masking")
+def test_keras_padding_masks_go_through_a_stack(count, norm):
+    """Padding behind a sentence changes neither its positions nor their mean."""
+    embedding = keras.layers.Embedding(V, D, mask_zero=True)
+    layers = [EncoderLayer(**SIZES, norm=norm) for _ in range(count)] + [FeedForward(D, DFF, norm=norm)]
+    pool = keras.layers.GlobalAveragePooling1D()
+    ids = rng.integers(1, V, (B, S))
+    padded = np.pad(ids, ((0, 0), (0, 4)))
+    short, long = (masked(embedding(given), layers) for given in (ids, padded))
+    np.testing.assert_allclose(long[:, :S], short, atol=1e-5)
+    np.testing.assert_allclose(pool(long), pool(short), atol=1e-5)
+
+
+def test_keras_padding_masks_go_through_the_layers_of_a_decoder():
+    embedding = keras.layers.Embedding(V, D, mask_zero=True)
+    layers = [DecoderLayer(**SIZES) for _ in range(2)]
+    source, target = rng.integers(1, V, (B, S)), rng.integers(1, V, (B, T))
+    found = []
+    for more in (0, 4):
+        context, x = (embedding(np.pad(ids, ((0, 0), (0, more)))) for ids in (source, target))
+        for layer in layers:
+            x = layer(x, context)
+        found.append((x[:, :T], keras.layers.GlobalAveragePooling1D()(x)))
+    for short, long in zip(*found, strict=True):
+        np.testing.assert_allclose(long, short, atol=1e-5)

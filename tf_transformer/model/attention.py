@@ -84,8 +84,8 @@ class MultiHeadAttention(ExplicitMaskLayer):
         Args:
             query: what attends.
             context: what is attended to; the query itself by default.
-            mask: boolean, True = attend, broadcasting to [B, T, S]; see `padding_mask` and `causal_mask`. In
-                self-attention [B, S] is taken for a padding mask.
+            mask: boolean, True = attend, broadcasting to [B, T, S]; see `padding_mask` and `causal_mask`. [B, S] is
+                taken for a padding mask.
             training: whether to drop.
 
         Raises:
@@ -95,10 +95,10 @@ class MultiHeadAttention(ExplicitMaskLayer):
         if (context is None) != self.is_self_attention:
             built = "self-attention" if self.is_self_attention else "attention to a context"
             raise ValueError(f"this layer was built for {built}; make another for the other kind. Received: {context=}")
+        if mask is not None and len(mask.shape) == 2:
+            # What Keras itself hands on from `Embedding(mask_zero=True)`: the padding of what is attended to.
+            mask = ops.expand_dims(mask, axis=1)
         if context is None:
-            if mask is not None and len(mask.shape) == 2:
-                # What Keras itself hands on from `Embedding(mask_zero=True)`: the padding of the query.
-                mask = ops.expand_dims(mask, axis=1)
             query, key, value = self._split_heads(self.query_key_value(query), 3)
         else:
             (query,) = self._split_heads(self.query(query), 1)

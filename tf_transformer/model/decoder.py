@@ -86,6 +86,8 @@ class DecoderLayer(ExplicitMaskLayer):
     ) -> tuple[Any, Any]:
         """As `call`, of a layer that is built: the output, and its weights on the source [B, H, T, S]."""
         causal = causal_mask(x.shape[1] or keras.ops.shape(x)[1])
+        if mask is not None and len(mask.shape) == 2:
+            mask = keras.ops.expand_dims(mask, axis=1)  # a padding mask [B, T]
         mask = causal if mask is None else keras.ops.logical_and(mask, causal)
         y, _ = self.self_attention(self.self_residual.enter(x), mask=mask, training=training)
         x = self.self_residual.leave(x, y, training)

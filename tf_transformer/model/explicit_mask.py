@@ -6,14 +6,17 @@ import keras
 
 
 class ExplicitMaskLayer(keras.layers.Layer):
-    """A layer that takes masks as arguments and attaches none to its output.
+    """A layer that takes attention masks as arguments, and hands padding masks of Keras on.
 
-    Keras would attach a `mask` argument to the output and hand it on to losses and later layers, which rescale by it.
+    Keras attaches a padding mask [B, T] to the output of `Embedding(mask_zero=True)`, and gives it to the next layer as
+    `mask`; that layer must attach it to its own output for those after it. Keras would attach an attention mask too,
+    [B, T, S], and later layers and losses would take it for one of padding.
     """
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> None:
-        """Attach no mask to the output."""
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """Return the mask to attach to the output: a padding mask, or none."""
+        return previous_mask if previous_mask is not None and len(previous_mask.shape) == 2 else None

@@ -21,6 +21,7 @@ class LayerNorm(keras.layers.Layer):
 
     def __init__(self, epsilon: float = 1e-6, **kwargs: Any):
         super().__init__(**kwargs)
+        self.supports_masking = True  # it changes every position alone
         self.epsilon = epsilon
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:

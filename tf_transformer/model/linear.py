@@ -33,6 +33,7 @@ class Linear(keras.layers.Layer):
         super().__init__(**kwargs)
         if units % parts:
             raise ValueError(f"units must divide by parts. Received: {units=}, {parts=}")
+        self.supports_masking = True  # it changes every position alone
         self.units = units
         self.parts = parts
         self.activation = keras.activations.get(activation)
