@@ -530,3 +530,19 @@ def test_a_process_of_its_own_has_nothing_to_say_but_its_error(work: Path) -> No
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("tf-transformer: error: ") and done.stderr.count("\n") == 1
     assert tree(work) == before
+
+
+def test_commands_run_whatever_backend_keras_is_told_to_use(tmp_path: Path) -> None:
+    with tarfile.open(FROZEN / "shared_ema.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    command = [sys.executable, "-m", "tf_transformer", "translate", *MODEL, "--beam-size", "1"]
+    environment = os.environ | {"KERAS_BACKEND": "jax"}
+    given: dict[str, Any] = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
+    done = subprocess.run(command, input="a b c\n", **given)
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1), done.stderr
+    code = "from tf_transformer import Translator; Translator.load('shared_ema')"
+    done = subprocess.run([sys.executable, "-c", code], **given)
+    assert done.stderr.endswith(
+        "InputError: Translator needs Keras on TensorFlow: set KERAS_BACKEND=tensorflow before Keras is imported. "
+        "Received: jax\n"
+    )

@@ -16,6 +16,8 @@ def import_tensorflow(onednn: bool | None = None) -> None:
             decides, and uses them where the CPU has AVX-512. They are the faster ones in training. For a server they
             are not, and they keep memory for each shape that a request had.
     """
+    # The commands are on TensorFlow, whatever backend Keras is told to use for other work.
+    os.environ["KERAS_BACKEND"] = "tensorflow"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if onednn is not None:
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", str(int(onednn)))

@@ -53,6 +53,15 @@ def build_model(config: Config, dtype: str = "float32") -> Transformer:
     return model
 
 
+def check_backend(what: str) -> None:
+    """Raise InputError where Keras is not on TensorFlow, which `what` needs."""
+    if (backend := keras.backend.backend()) != "tensorflow":
+        raise InputError(
+            f"{what} needs Keras on TensorFlow: set KERAS_BACKEND=tensorflow before Keras is imported. "
+            f"Received: {backend}"
+        )
+
+
 def restore_best(run: RunDirectory, model: keras.Model) -> dict[str, Any]:
     """Give a model of the same kind the weights of the best checkpoint, and return the state saved with them."""
     by_name = weights(model)

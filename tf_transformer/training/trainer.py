@@ -5,6 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tf_transformer.runs.weights import check_backend
 from tf_transformer.training.strategy import workers
 
 
@@ -21,11 +22,12 @@ class Trainer(keras.Model):
             divide by it.
 
     Raises:
-        ValueError: accumulate below 1.
+        ValueError: accumulate below 1; another backend of Keras than TensorFlow.
     """
 
     def __init__(self, model: keras.Model, accumulate: int = 1, **kwargs: Any):
         super().__init__(**kwargs)
+        check_backend("Trainer")
         if accumulate < 1:
             raise ValueError(f"accumulate must be at least 1. Received: {accumulate}")
         self.trained = model

@@ -11,7 +11,7 @@ from tf_transformer.config import DecodingConfig
 from tf_transformer.decoding import Hypotheses
 from tf_transformer.model import Transformer
 from tf_transformer.runs.directory import RunDirectory
-from tf_transformer.runs.weights import load
+from tf_transformer.runs.weights import check_backend, load
 from tf_transformer.tokenizers import END, PAD, START, Tokenizer, text_of
 from tf_transformer.translation.results import (
     Aligned,
@@ -35,7 +35,7 @@ class Translator(tf.Module):
         decoding: how a translation is searched for; beam search as in the paper by default.
 
     Raises:
-        InputError: an attention layer that the model does not have.
+        InputError: an attention layer that the model does not have; another backend of Keras than TensorFlow.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Translator(tf.Module):
         decoding: DecodingConfig | None = None,
     ):
         super().__init__()
+        check_backend("Translator")
         self.model = model
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
@@ -67,6 +68,7 @@ class Translator(tf.Module):
         Raises:
             InputError: not a run directory, or one without a checkpoint.
         """
+        check_backend("Translator")
         loaded = load(run_dir, dtype)
         tokenizers = loaded.source_tokenizer, loaded.target_tokenizer
         return cls(loaded.model, *tokenizers, decoding or loaded.config.decoding)
