@@ -15,14 +15,11 @@ from sentencepiece import sentencepiece_model_pb2
 from tensorflow_text.python.ops import sentencepiece_tokenizer
 
 from tf_transformer.config import TokenizerConfig
-from tf_transformer.config.special_tokens import END, PAD, START, UNKNOWN
+from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, START, UNKNOWN
 from tf_transformer.errors import InputError
 
 SPACE_MARK = "\u2581"
 """What SentencePiece writes for a space; it reads one as a space too."""
-
-LANGUAGE_CODE = r">>\S+<<"
-"""How OPUS-MT writes the language to translate to, before the text."""
 
 log = logging.getLogger(__name__)
 

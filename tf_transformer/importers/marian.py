@@ -12,7 +12,7 @@ from tf_transformer.importers.folder import licence_of, optional_json, read_byte
 from tf_transformer.importers.generation import decoding_of
 from tf_transformer.importers.imported import Imported
 from tf_transformer.importers.tensors import Tensors, open_tensors
-from tf_transformer.importers.vocabulary import Vocabulary, check_unique, rewritten
+from tf_transformer.importers.vocabulary import Vocabulary, rewritten
 from tf_transformer.importers.weights import layers_of
 
 EPSILON = 1e-5
@@ -129,7 +129,6 @@ def _vocabulary(file: Path, size: int, config: dict[str, Any]) -> Vocabulary:
     if len(ids) != size:
         raise InputError(f"{file} has {len(ids)} pieces, and the model {size}: they are not of one model")
     pieces = sorted(ids, key=ids.__getitem__)
-    check_unique(pieces, str(file))
     pad, start = config.get("pad_token_id", size - 1), config.get("decoder_start_token_id")
     for name in ("</s>", "<unk>"):
         if name not in ids:

@@ -14,7 +14,7 @@ from tf_transformer.files import read_lines
 from tf_transformer.importers.folder import licence_of, read_bytes
 from tf_transformer.importers.imported import Imported
 from tf_transformer.importers.tensors import Tensors, open_npz
-from tf_transformer.importers.vocabulary import Vocabulary, check_unique, rewritten
+from tf_transformer.importers.vocabulary import Vocabulary, rewritten
 
 SETTINGS = "special:model.yml"
 """The array of an .npz that holds its settings."""
@@ -196,7 +196,6 @@ def _vocabulary(file: Path) -> Vocabulary:
             raise InputError(f"{file}, line {number}: {piece!r} is there twice")
         ids[piece] = int(value)
     pieces = sorted(ids, key=ids.__getitem__)
-    check_unique(pieces, str(file))
     if sorted(ids.values()) != list(range(len(ids))) or not {"</s>", "<unk>"} <= ids.keys():
         raise InputError(f"{file} must have </s> and <unk>, and an id for each piece, from 0 on without a gap")
     return Vocabulary(pieces, pad=None, unknown=ids["<unk>"], end=ids["</s>"], start=None)

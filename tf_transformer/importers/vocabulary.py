@@ -1,18 +1,15 @@
 """Vocabularies of other models in our order of ids, and their SentencePiece models made to give these ids."""
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from google.protobuf.message import DecodeError
 from sentencepiece import sentencepiece_model_pb2
 
-from tf_transformer.config.special_tokens import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
+from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, SPECIAL_TOKENS, START, UNKNOWN
 from tf_transformer.errors import InputError
 
-LANGUAGE_CODE = re.compile(r">>\S+<<")
-"""How OPUS-MT writes the language to translate to; as in `tokenizers`, which imports TensorFlow."""
 UNLIKELY = -100.0
 """The bias of a token that their model has not: no probability in float32, and no infinity in a smoothed loss."""
 
@@ -84,7 +81,7 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
         if text in own:
             pieces.append(own.pop(text))
         else:
-            foreign = kind.USER_DEFINED if LANGUAGE_CODE.fullmatch(text) else kind.UNUSED
+            foreign = kind.USER_DEFINED if re.fullmatch(LANGUAGE_CODE, text) else kind.UNUSED
             pieces.append(kind(piece=text, score=0.0, type=foreign))
     pieces += own.values()
     ours = sentencepiece_model_pb2.ModelProto()
@@ -96,10 +93,3 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
     spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = (piece.piece for piece in pieces[:SPECIAL_TOKENS])
     spec.vocab_size = len(pieces)
     return ours.SerializeToString()
-
-
-def check_unique(pieces: Sequence[str], name: str) -> None:
-    """Raise InputError where a vocabulary has a piece twice."""
-    if len(set(pieces)) != len(pieces):
-        twice = next(piece for i, piece in enumerate(pieces) if piece in pieces[:i])
-        raise InputError(f"{name} has the piece {twice!r} more than once")
