@@ -101,10 +101,7 @@ class TrainingConfig(Section):
         0.1, "share of the probability spread over the vocabulary (paper 5.4)", at_least=0, below=1
     )
     ema_decay: float = setting(
-        0.0,
-        "of a moving average of the weights, which is then the model; less at first; 0: the weights",
-        at_least=0,
-        below=1,
+        0.0, "of a moving average of the weights, which is then the model; 0: the weights", at_least=0, below=1
     )
     mixed_precision: str = setting(
         "float32",

@@ -14,9 +14,8 @@ class Adam(keras.optimizers.Adam):
     """Keras's Adam with the paper's constants, and with a `global_clipnorm` that is exact under several replicas.
 
     Keras clips the gradient of each replica before it sums them: the outcome then depends on the number of replicas.
-    This clips their sum. With `weight_decay` it is AdamW, which leaves biases and layer norms alone. The moving average
-    of the weights (`use_ema`) is over fewer updates at the beginning: after t of them its momentum is `ema_momentum`,
-    and (1 + t) / (10 + t) at most. A weight is updated by one op of TensorFlow's, where Keras has some fifteen.
+    This clips their sum. With `weight_decay` it is AdamW, which leaves biases and layer norms alone. A weight is
+    updated by one op of TensorFlow's, where Keras has some fifteen.
 
     Args:
         learning_rate: a number or a schedule.
@@ -60,18 +59,6 @@ class Adam(keras.optimizers.Adam):
             epsilon=tf.cast(self.epsilon, dtype),
             grad=tf.cast(gradient, dtype),
         )
-
-    def _update_model_variables_moving_average(self, trainable_variables: list[Any]) -> None:
-        """Update the moving average, over fewer updates at the beginning, where those before say little.
-
-        Keras's momentum from the second update on would hold on to the weights of the first.
-        """
-        made = tf.cast(self.iterations, tf.float32)
-        momentum = tf.minimum(self.ema_momentum, (1.0 + made) / (10.0 + made)) * tf.cast(made > 0, tf.float32)
-        for variable, average in zip(trainable_variables, self._model_variables_moving_average, strict=True):
-            if self.use_ema and average is not None:
-                share = tf.cast(momentum, average.dtype)
-                average.assign(share * average + (1 - share) * variable)
 
     def _clip_gradients(self, grads: list[Any]) -> list[Any]:
         return grads if self.global_clipnorm else super()._clip_gradients(grads)
