@@ -72,8 +72,8 @@ class Tokenizer(tf.Module):
             # The vocabulary is not the model's own: its pieces are looked up, so that one that the model takes for
             # unknown text has its id where the vocabulary has it.
             self._processor = self._processor_of(model, tf.string)
-            known = [i for i in range(END + 1, self.vocab_size)]
-            entries = tf.lookup.KeyValueTensorInitializer([self.pieces[i] for i in known], known, value_dtype=tf.int32)
+            known = tf.range(END + 1, self.vocab_size)
+            entries = tf.lookup.KeyValueTensorInitializer(self.pieces[END + 1 :], known, value_dtype=tf.int32)
             self._table = tf.lookup.StaticHashTable(entries, UNKNOWN)
 
     def _processor_of(self, model: bytes, out_type: tf.DType) -> tf_text.SentencepieceTokenizer:

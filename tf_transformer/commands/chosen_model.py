@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from tf_transformer.translation.results import TextTranslator
 
 MODEL_HELP = "a run directory or an exported SavedModel"
-SEARCH_OPTIONS = (
-    *("beam_size", "length_penalty", "max_length", "temperature", "top_k", "top_p", "seed", "jit_compile"),
-)
+SEARCH_OPTIONS = ("beam_size", "length_penalty", "max_length", "temperature", "top_k", "top_p", "seed", "jit_compile")
+"""The settings of the search with an option of their own."""
 
 
 @dataclasses.dataclass(frozen=True)

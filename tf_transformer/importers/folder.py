@@ -38,6 +38,18 @@ def optional_json(file: Path) -> dict[str, Any]:
     return read_json(file) if file.exists() else {}
 
 
+def size_of(settings: dict[str, Any], name: str, file: Path) -> int:
+    """Return a size that the settings of a file name.
+
+    Raises:
+        InputError: it is missing, or no size.
+    """
+    value = settings.get(name)
+    if not isinstance(value, int) or value < 1:
+        raise InputError(f"{file}: {name} must be an integer of at least 1. Received: {value!r}")
+    return value
+
+
 def licence_of(folder: Path) -> str | None:
     """Return the licence that the front matter of a model card names, if there is one."""
     card = folder / "README.md"

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tf_transformer.config import Config
-from tf_transformer.errors import InputError
 from tf_transformer.files import written_whole
 from tf_transformer.importers.tensors import Tensors
 from tf_transformer.runs import checkpoints
@@ -30,14 +29,12 @@ class Imported(NamedTuple):
 
 
 def write(imported: Imported, run_dir: str | Path) -> RunDirectory:
-    """Write an ordinary run directory; it is there whole, or not at all.
+    """Write an ordinary run directory where there is nothing; it is there whole, or not at all.
 
     Raises:
-        InputError: it exists; weights that are missing, left over or of another shape.
+        InputError: weights that are missing, left over or of another shape.
     """
     place = Path(run_dir)
-    if place.exists():
-        raise InputError(f"{place} exists: give another --run-dir, or remove it")
     with imported.open() as tensors:
         weights = dict(imported.weights(tensors))
         tensors.check_all_taken()

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tf_transformer.config import Config, DataConfig, ModelConfig, TokenizerConfig, TrainingConfig
+from tf_transformer.config import Config, DataConfig, ModelConfig, TokenizerConfig
 from tf_transformer.errors import InputError
-from tf_transformer.importers.folder import licence_of, optional_json, read_bytes, read_json
+from tf_transformer.importers.folder import licence_of, optional_json, read_bytes, read_json, size_of
 from tf_transformer.importers.generation import decoding_of
 from tf_transformer.importers.imported import Imported
 from tf_transformer.importers.tensors import Tensors, open_tensors
@@ -41,7 +41,7 @@ def read(folder: Path) -> Imported:
     _check(config, folder)
     source, target = _vocabularies(folder, config)
     languages = optional_json(folder / "tokenizer_config.json")
-    model = _model_of(config, len(source.order()), len(target.order()))
+    model = _model_of(config, len(source.order()), len(target.order()), folder / "config.json")
     is_shared = source == target
     return Imported(
         config=Config(
@@ -49,7 +49,6 @@ def read(folder: Path) -> Imported:
             # Both sides have a SentencePiece model of their own; what they may share is the vocabulary.
             tokenizer=TokenizerConfig(shared=is_shared, vocab_size=len(target.order()), byte_fallback=False),
             data=DataConfig(source=languages.get("source_lang"), target=languages.get("target_lang")),
-            training=TrainingConfig(label_smoothing=0.1),
             decoding=decoding_of(folder, config),
         ),
         tokenizers={
@@ -75,7 +74,7 @@ def _check(config: dict[str, Any], folder: Path) -> None:
         if (value or False) != needed:
             raise InputError(f"{file}: models with {name}={value!r} cannot be imported; it must be {needed!r}")
     for name in ("attention_heads", "ffn_dim"):
-        sides = [_size(config, f"{side}_{name}", file) for side in ("encoder", "decoder")]
+        sides = [size_of(config, f"{side}_{name}", file) for side in ("encoder", "decoder")]
         if sides[0] != sides[1]:
             raise InputError(f"{file}: encoder and decoder must have the same {name}. Received: {sides}")
     activation = config.get("activation_function")
@@ -83,23 +82,16 @@ def _check(config: dict[str, Any], folder: Path) -> None:
         raise InputError(f"{file}: activation_function must be one of {', '.join(ACTIVATIONS)}. Received: {activation}")
 
 
-def _size(config: dict[str, Any], name: str, file: Path | str = "config.json") -> int:
-    value = config.get(name)
-    if not isinstance(value, int) or value < 1:
-        raise InputError(f"{file}: {name} must be an integer of at least 1. Received: {value!r}")
-    return value
-
-
-def _model_of(config: dict[str, Any], sources: int, targets: int) -> ModelConfig:
-    encoder, decoder = _size(config, "encoder_layers"), _size(config, "decoder_layers")
+def _model_of(config: dict[str, Any], sources: int, targets: int, file: Path) -> ModelConfig:
+    encoder, decoder = size_of(config, "encoder_layers", file), size_of(config, "decoder_layers", file)
     tied = config.get("tie_word_embeddings", True)
     shared = "all" if config.get("share_encoder_decoder_embeddings", True) else "target"
     return ModelConfig(
         num_layers=encoder,
         num_decoder_layers=decoder if decoder != encoder else None,
-        d_model=_size(config, "d_model"),
-        num_heads=_size(config, "encoder_attention_heads"),
-        dff=_size(config, "encoder_ffn_dim"),
+        d_model=size_of(config, "d_model", file),
+        num_heads=size_of(config, "encoder_attention_heads", file),
+        dff=size_of(config, "encoder_ffn_dim", file),
         input_vocab_size=sources,
         target_vocab_size=targets,
         dropout_rate=float(config.get("dropout", 0.1)),
@@ -115,10 +107,10 @@ def _model_of(config: dict[str, Any], sources: int, targets: int) -> ModelConfig
 
 def _vocabularies(folder: Path, config: dict[str, Any]) -> tuple[Vocabulary, Vocabulary]:
     """Return those of source and target: equal where they are shared."""
-    source = _vocabulary(folder / "vocab.json", _size(config, "vocab_size", folder / "config.json"), config)
+    source = _vocabulary(folder / "vocab.json", size_of(config, "vocab_size", folder / "config.json"), config)
     if config.get("share_encoder_decoder_embeddings", True):
         return source, source
-    size = _size(config, "decoder_vocab_size", folder / "config.json")
+    size = size_of(config, "decoder_vocab_size", folder / "config.json")
     return source, _vocabulary(folder / "target_vocab.json", size, config)
 
 

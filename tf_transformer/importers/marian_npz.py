@@ -11,7 +11,7 @@ import yaml
 from tf_transformer.config import Config, DataConfig, DecodingConfig, ModelConfig, TokenizerConfig
 from tf_transformer.errors import InputError
 from tf_transformer.files import read_lines
-from tf_transformer.importers.folder import licence_of, read_bytes
+from tf_transformer.importers.folder import licence_of, read_bytes, size_of
 from tf_transformer.importers.imported import Imported
 from tf_transformer.importers.tensors import Tensors, open_npz
 from tf_transformer.importers.vocabulary import Vocabulary, rewritten
@@ -127,12 +127,6 @@ def _check(settings: dict[str, Any], file: Path) -> str:
 
 
 def _model_of(settings: dict[str, Any], norm: str, source: Vocabulary, target: Vocabulary, file: Path) -> ModelConfig:
-    def size(name: str) -> int:
-        value = settings.get(name)
-        if not isinstance(value, int) or value < 1:
-            raise InputError(f"{file}: {name} must be an integer of at least 1. Received: {value!r}")
-        return value
-
     share = "none"
     if settings.get("tied-embeddings-all"):
         share = "all"
@@ -140,13 +134,13 @@ def _model_of(settings: dict[str, Any], norm: str, source: Vocabulary, target: V
         share = "target"
     if (share == "all" or settings.get("tied-embeddings-src")) and source != target:
         raise InputError(f"{file} shares the embeddings of both languages, but their vocabularies differ")
-    encoder, decoder = size("enc-depth"), size("dec-depth")
+    encoder, decoder = size_of(settings, "enc-depth", file), size_of(settings, "dec-depth", file)
     return ModelConfig(
         num_layers=encoder,
         num_decoder_layers=decoder if decoder != encoder else None,
-        d_model=size("dim-emb"),
-        num_heads=size("transformer-heads"),
-        dff=size("transformer-dim-ffn"),
+        d_model=size_of(settings, "dim-emb", file),
+        num_heads=size_of(settings, "transformer-heads", file),
+        dff=size_of(settings, "transformer-dim-ffn", file),
         input_vocab_size=len(source.order()),
         target_vocab_size=len(target.order()),
         dropout_rate=float(settings.get("transformer-dropout", 0.1)),

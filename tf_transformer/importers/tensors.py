@@ -46,25 +46,24 @@ class Tensors:
         """
         if name not in self._read:
             raise InputError(f"{self.where} has no tensor {name!r}: it is not whole, or of another architecture")
-        try:
-            array = self._read[name]()
-        except DAMAGED as error:
-            raise InputError(f"{self.where} is damaged: {name} cannot be read: {error}") from None
+        array = self._array(name)
         if array.shape != shape:
             raise InputError(f"{self.where}: {name} must be of shape {[*shape]}. Received: {[*array.shape]}")
-        self._taken.add(name)
         return array.astype(np.float32)
 
     def take_bytes(self, name: str) -> bytes:
         """Return an array of bytes, whatever its length; otherwise as `take`."""
         if name not in self._read:
             raise InputError(f"{self.where} has no array {name!r}: it is not of Marian, or not whole")
+        return self._array(name).tobytes()
+
+    def _array(self, name: str) -> np.ndarray:
         try:
-            raw = self._read[name]().tobytes()
+            array = self._read[name]()
         except DAMAGED as error:
             raise InputError(f"{self.where} is damaged: {name} cannot be read: {error}") from None
         self._taken.add(name)
-        return raw
+        return array
 
     def pass_over(self, *names: str) -> None:
         """Take those of the names that are there, for what is known of another one already."""
