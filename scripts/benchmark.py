@@ -16,7 +16,7 @@ import os
 import time
 from pathlib import Path
 
-from benchmarks import decode, epoch, limit, quick, scaling, serving, start_up, strategy, train_step
+from benchmarks import decode, epoch, limit, pretrained, quick, scaling, serving, start_up, strategy, train_step
 from benchmarks.machine import machine
 
 WORK = {
@@ -25,6 +25,7 @@ WORK = {
     "epoch": epoch.measure,
     "decode": decode.forced,
     "decode-real": decode.real,
+    "decode-pretrained": pretrained.measure,
     "start-up": start_up.measure,
     "scaling": scaling.measure,
     "strategy": strategy.measure,
@@ -73,9 +74,13 @@ def arguments() -> argparse.Namespace:
     chosen.add_argument("--data", type=Path, help="folder of train.LANGUAGE files")
     chosen.add_argument("--source", default="en", help="default: %(default)s")
     chosen.add_argument("--target", default="de", help="default: %(default)s")
-    chosen = parser.add_argument_group("decode-real and serving")
+    chosen = parser.add_argument_group("decode-real, decode-pretrained and serving")
     chosen.add_argument("--run-dir", type=Path, help="a trained model")
     chosen.add_argument("--sentences", type=Path, help="what it translates, a line each")
+    chosen = parser.add_argument_group("decode-pretrained")
+    chosen.add_argument("--pretrained", type=Path, metavar="FOLDER", help="of MarianMT, as transformers saves it")
+    chosen.add_argument("--transformers", type=Path, metavar="VENV", help="an environment with it, and with torch")
+    chosen.add_argument("--tokens", type=int, metavar="N", help="of every translation (default: as the model ends)")
     options = parser.parse_args()
     if options.quick:
         with_quick = {"quick", "work", "rounds", "threads", "json"}

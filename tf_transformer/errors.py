@@ -25,7 +25,7 @@ def unknown(what: str, value: str, valid: Iterable[str], where: str = "") -> Inp
         where: follows the value, such as `" in corpus.tsv"`.
     """
     valid = sorted(valid)
-    nearest = get_close_matches(value, valid, n=1, cutoff=0.5)
+    nearest = get_close_matches(value, valid, n=1, cutoff=0.5) or [name for name in valid if name.startswith(value)]
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
     listed = ", ".join(valid) or "none" if len(valid) <= MAX_LISTED else f"{len(valid)} names"
     return InputError(f"unknown {what} {value!r}{where}: {hint}valid are {listed}")

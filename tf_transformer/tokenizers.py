@@ -4,7 +4,7 @@ import hashlib
 import io
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from sentencepiece import sentencepiece_model_pb2
 from tensorflow_text.python.ops import sentencepiece_tokenizer
 
 from tf_transformer.config import TokenizerConfig
-from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, START, UNKNOWN
-from tf_transformer.errors import InputError
+from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, START, UNKNOWN, language_pieces
+from tf_transformer.errors import InputError, unknown
 
 SPACE_MARK = "\u2581"
 """What SentencePiece writes for a space; it reads one as a space too."""
@@ -44,12 +44,15 @@ class Tokenizer(tf.Module):
         name: what an error calls it, such as its file.
         vocab_size: of what reads the ids, where the SentencePiece model has more pieces: those are unknown then. By
             default all of them.
+        languages: each of them has a token, a control piece, which no text can have in it.
 
     Raises:
-        InputError: not a SentencePiece model, or one with other ids.
+        InputError: not a SentencePiece model, or one with other ids, or without the token of a language.
     """
 
-    def __init__(self, model: bytes, name: str = "tokenizer", vocab_size: int | None = None):
+    def __init__(
+        self, model: bytes, name: str = "tokenizer", vocab_size: int | None = None, languages: Sequence[str] = ()
+    ):
         super().__init__(name=None)
         try:
             processor = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -66,14 +69,21 @@ class Tokenizer(tf.Module):
         if self.vocab_size > processor.vocab_size():
             raise InputError(f"{name} has {processor.vocab_size()} pieces, and the model reads {vocab_size}")
         self.pieces = [processor.id_to_piece(i) for i in range(self.vocab_size)]
+        self.languages = {language: _id_of(language, processor, name) for language in languages}
+        if languages:
+            names = tf.lookup.KeyValueTensorInitializer(
+                list(self.languages), list(self.languages.values()), value_dtype=tf.int32
+            )
+            self._language_table = tf.lookup.StaticHashTable(names, PAD)
         self._detokenizer = self._processor_of(model, tf.int32)
         self._processor, self._table = self._detokenizer, None
         if self.vocab_size < processor.vocab_size() or any(map(processor.is_unused, range(self.vocab_size))):
             # The vocabulary is not the model's own: its pieces are looked up, so that one that the model takes for
             # unknown text has its id where the vocabulary has it.
             self._processor = self._processor_of(model, tf.string)
-            known = tf.range(END + 1, self.vocab_size)
-            entries = tf.lookup.KeyValueTensorInitializer(self.pieces[END + 1 :], known, value_dtype=tf.int32)
+            known = [i for i in range(END + 1, self.vocab_size) if not processor.is_control(i)]
+            pieces = [self.pieces[i] for i in known]
+            entries = tf.lookup.KeyValueTensorInitializer(pieces, known, value_dtype=tf.int32)
             self._table = tf.lookup.StaticHashTable(entries, UNKNOWN)
 
     def _processor_of(self, model: bytes, out_type: tf.DType) -> tf_text.SentencepieceTokenizer:
@@ -82,10 +92,10 @@ class Tokenizer(tf.Module):
         return processor
 
     @classmethod
-    def load(cls, path: str | Path, vocab_size: int | None = None) -> "Tokenizer":
+    def load(cls, path: str | Path, vocab_size: int | None = None, languages: Sequence[str] = ()) -> "Tokenizer":
         """Read a SentencePiece model file."""
         try:
-            return cls(Path(path).read_bytes(), str(path), vocab_size)
+            return cls(Path(path).read_bytes(), str(path), vocab_size, languages)
         except OSError as error:
             raise InputError(f"cannot read the tokenizer {path}: {error.strerror}") from None
 
@@ -132,6 +142,26 @@ class Tokenizer(tf.Module):
         except tf.errors.OpError as error:
             raise InputError(f"this tokenizer cannot cut by chance, a BPE can: {error.message}") from None
 
+    def language_ids(self, languages: Any) -> tf.Tensor:
+        """Return the ids [B] of the tokens of languages, strings [B].
+
+        Raises:
+            tf.errors.InvalidArgumentError: one that this has not.
+        """
+        names = tf.convert_to_tensor(languages, tf.string)
+        ids = self._language_table.lookup(names)
+        valid = ", ".join(self.languages)
+        with tf.control_dependencies(
+            [tf.debugging.Assert(tf.reduce_all(ids != PAD), ["unknown language among", names, "valid are", valid])]
+        ):
+            return tf.identity(ids)
+
+    def check_languages(self, languages: Iterable[str]) -> None:
+        """Raise InputError for a language that this has not."""
+        for language in languages:
+            if language not in self.languages:
+                raise unknown("language", language, self.languages)
+
     def detokenize(self, ids: Any) -> tf.Tensor:
         """Join ids [B, T] to strings [B]; padding, start and end say nothing, and neither does an impossible id."""
         says_something = ((ids == UNKNOWN) | (ids > END)) & (ids < self.vocab_size)
@@ -139,17 +169,23 @@ class Tokenizer(tf.Module):
         # A word model writes the mark of a space before an unknown word as bytes, which come back as the mark.
         return tf.strings.regex_replace(tf.strings.regex_replace(text, SPACE_MARK, " "), "^ ", "")
 
-    def count(self, sentences: list[str]) -> list[int]:
-        """Return how many tokens Python strings have, without start and end."""
-        return self.tokenize(text_of(sentences)).row_lengths().numpy().tolist()
-
     def pieces_of(self, ids: Any) -> tf.Tensor:
         """Return the pieces of ids [...] as strings [...]; padding is empty, and so is an impossible id."""
         return tf.gather(tf.constant(["", *self.pieces[1:], ""]), tf.minimum(ids, self.vocab_size))
 
 
-def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig) -> bytes:
-    """Train a SentencePiece model on sentences and return it serialised.
+def _id_of(language: str, processor: sentencepiece.SentencePieceProcessor, name: str) -> int:
+    """Return the id of the token of a language."""
+    for piece in language_pieces(language):
+        id = processor.piece_to_id(piece)
+        if processor.is_control(id) and processor.id_to_piece(id) == piece:
+            return id
+    piece = language_pieces(language)[0]
+    raise InputError(f"{name} has no token of the language {language}: train it with --control_symbols={piece}")
+
+
+def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig, languages: Sequence[str] = ()) -> bytes:
+    """Train a SentencePiece model on sentences, with a token for each of the languages, and return it serialised.
 
     Where the text is too small for `config.vocab_size`, the vocabulary is smaller, and a warning says so.
 
@@ -171,6 +207,7 @@ def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig) -> bytes:
             # More sentences than these give the same pieces, at the cost of memory.
             input_sentence_size=10_000_000,
             shuffle_input_sentence=True,
+            control_symbols=[language_pieces(language)[0] for language in languages],
             pad_id=PAD,
             unk_id=UNKNOWN,
             bos_id=START,

@@ -9,19 +9,14 @@ ids, and what `generate` finds by greedy search and by beams of 4; and `expected
 
 import argparse
 import json
-import random
-import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sentencepiece
 import torch
+from training import SEARCH, found_by, lines, logits_of, train
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
-
-RATE = 1.5e-3
-"""The highest learning rate; it falls to a twentieth of that."""
-LAYERS = {"encoder_layers": 3, "decoder_layers": 2}
-SEARCH = {"max_new_tokens": 60, "num_beams": 4, "length_penalty": 1.0, "early_stopping": "never"}
 
 
 def main() -> None:
@@ -36,22 +31,27 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=1000, help="held out (default: %(default)s)")
     parser.add_argument("--vocabulary", type=int, default=4000, help="pieces of each side (default: %(default)s)")
     parser.add_argument("--width", type=int, default=128, help="d_model (default: %(default)s)")
+    parser.add_argument("--layers", type=int, nargs=2, default=(3, 2), help="of encoder and decoder (default: 3 2)")
     options = parser.parse_args()
     torch.manual_seed(1)
     languages = (options.source, options.target)
-    train = list(zip(*(_lines(options.data / f"train.{language}") for language in languages), strict=True))
-    test = _lines(options.data / f"{options.test}.{options.source}")[: options.sentences]
+    pairs = list(zip(*(lines(options.data / f"train.{language}") for language in languages), strict=True))
+    test = lines(options.data / f"{options.test}.{options.source}")[: options.sentences]
     options.output.mkdir(parents=True)
-    tokenizer = _tokenizer(options.output, train, languages, options.vocabulary)
-    model = _model(tokenizer, options.width)
-    _train(model, tokenizer, train, options.steps)
+    tokenizer = _tokenizer(options.output, pairs, languages, options.vocabulary)
+    model = _model(tokenizer, options.width, *options.layers)
+
+    def batch_of(sources: list[str], targets: list[str]) -> Any:
+        return tokenizer(sources, text_target=targets, return_tensors="pt", padding=True)
+
+    def without_bias_of_padding() -> None:  # as published models have it
+        with torch.no_grad():
+            model.final_logits_bias[:, tokenizer.pad_token_id] = 0.0
+
+    train(model, [(pairs, batch_of)], options.steps, without_bias_of_padding)
     model.save_pretrained(options.output)
     tokenizer.save_pretrained(options.output)
     (options.output / "expected.json").write_text(json.dumps(_expected(options.output, model.eval(), tokenizer, test)))
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text("utf-8").splitlines()
 
 
 def _tokenizer(folder: Path, pairs: list[tuple[str, str]], languages: tuple[str, str], size: int) -> MarianTokenizer:
@@ -85,12 +85,13 @@ def _tokenizer(folder: Path, pairs: list[tuple[str, str]], languages: tuple[str,
     )
 
 
-def _model(tokenizer: MarianTokenizer, width: int) -> MarianMTModel:
+def _model(tokenizer: MarianTokenizer, width: int, encoder: int, decoder: int) -> MarianMTModel:
     pad = tokenizer.pad_token_id
     config = MarianConfig(
         vocab_size=len(tokenizer),
         d_model=width,
-        **LAYERS,
+        encoder_layers=encoder,
+        decoder_layers=decoder,
         encoder_attention_heads=4,
         decoder_attention_heads=4,
         encoder_ffn_dim=2 * width,
@@ -107,56 +108,17 @@ def _model(tokenizer: MarianTokenizer, width: int) -> MarianMTModel:
     return MarianMTModel(config)
 
 
-def _train(model: MarianMTModel, tokenizer: MarianTokenizer, pairs: list[tuple[str, str]], steps: int) -> None:
-    rng, start = random.Random(1), time.monotonic()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.0)
-    model.train()
-    for step in range(steps):
-        rate = min((step + 1) / 400, 1.0) * max(0.05, 1 - step / steps)
-        for group in optimizer.param_groups:
-            group["lr"] = RATE * rate
-        # Like lengths together.
-        chosen = sorted(rng.sample(pairs, 64 * 8), key=lambda pair: len(pair[0]))
-        first = rng.randrange(8) * 64
-        sources, targets = zip(*chosen[first : first + 64], strict=True)
-        batch = tokenizer(list(sources), text_target=list(targets), return_tensors="pt", padding=True)
-        batch["labels"][batch["labels"] == tokenizer.pad_token_id] = -100
-        loss = model(**batch).loss
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        with torch.no_grad():  # as published models have it
-            model.final_logits_bias[:, tokenizer.pad_token_id] = 0.0
-        if step % 100 == 99:
-            print(f"step {step + 1}, {time.monotonic() - start:.0f} s, loss {loss.item():.3f}", flush=True)
-
-
-@torch.no_grad()
 def _expected(
     folder: Path, model: MarianMTModel, tokenizer: MarianTokenizer, sentences: list[str]
 ) -> dict[str, object]:
-    first = tokenizer(sentences[:5], return_tensors="pt", padding=True)
-    generated = model.generate(**first, num_beams=1, max_new_tokens=SEARCH["max_new_tokens"])
-    logits = model(**first, decoder_input_ids=generated[:, :-1]).logits
-    np.savez(folder / "expected.npz", source=first["input_ids"], target=generated[:, :-1], logits=logits)
-    found: dict[str, object] = {
+    np.savez(folder / "expected.npz", **logits_of(model, tokenizer, sentences[:5]))
+    return {
         "sentences": sentences,
         "ids": [tokenizer(sentence)["input_ids"] for sentence in sentences],
         "search": SEARCH,
+        "greedy": found_by(model, tokenizer, sentences, 1),
+        "beam": found_by(model, tokenizer, sentences, SEARCH["num_beams"]),
     }
-    for name, beams in (("greedy", 1), ("beam", SEARCH["num_beams"])):
-        texts, scores, ids = [], [], []
-        for i in range(0, len(sentences), 32):
-            batch = tokenizer(sentences[i : i + 32], return_tensors="pt", padding=True)
-            search = SEARCH | {"num_beams": beams} if beams > 1 else {"max_new_tokens": SEARCH["max_new_tokens"]}
-            result = model.generate(**batch, **search, output_scores=True, return_dict_in_generate=True)
-            texts += tokenizer.batch_decode(result.sequences, skip_special_tokens=True)
-            ids += result.sequences.tolist()
-            if beams > 1:
-                scores += result.sequences_scores.tolist()
-        found[name] = {"texts": texts, "scores": scores, "ids": ids}
-    return found
 
 
 if __name__ == "__main__":

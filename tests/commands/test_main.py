@@ -117,7 +117,7 @@ EN_DE = ("--source", "en", "--target", "de")
         (["--data", "single.tsv"], ["single.tsv", "no pair", "'val'", "held_out"]),
         (["--data", "columns.tsv"], ["columns.tsv, line 2", "Received: 3"]),
         (["--data", "cut.tsv.gz"], ["cut.tsv.gz is not a whole gzip file"]),
-        (["--data", "toy", "--source", "de", "--target", "en"], ["en to de"]),
+        (["--data", "toy", "--source", "de", "--target", "fr"], ["de to en", "Received: de to fr"]),
         (["--data", "copy", "--preset", "smal"], ["unknown preset 'smal'", "did you mean 'small'"]),
         (["--data", "copy", "--max-steps", "0"], ["max_steps", "at least 1", "0"]),
         (["--data", "copy", "--max-steps", "1e3"], ["--max-steps", "'1e3'"]),
@@ -287,7 +287,7 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         count_tokens=lambda sentences: [1] * len(sentences),
     )
     monkeypatch.setattr(ChosenModel, "open", lambda choice: model)
-    choice = ChosenModel(SimpleNamespace(config=config), DecodingConfig())
+    choice = ChosenModel(SimpleNamespace(config=config, languages=()), DecodingConfig())
     for command in (evaluate, translate_command):
         monkeypatch.setattr(command, "chosen_model", lambda options: choice)
     return sizes

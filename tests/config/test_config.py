@@ -215,6 +215,39 @@ def test_what_help_shows_of_every_setting_can_be_typed_and_is_the_default() -> N
     assert override(other, *(parse_setting(setting) for setting, _, _ in shown)) == BASE
 
 
+@pytest.mark.parametrize("name", PRESETS)
+def test_what_help_shows_of_a_preset_makes_it(name: str) -> None:
+    settings = []
+    for line in settings_help().splitlines():
+        setting, _, values = line.strip().partition("=")
+        if values.endswith("]"):
+            of_presets = dict(value.split(" ", 1) for value in values.rpartition("[")[2].rstrip("]").split(", "))
+            settings.append(parse_setting(f"{setting}={of_presets[name]}"))
+    assert len(settings) > 9
+    assert override(Config(), *settings) == PRESETS[name]
+
+
+@pytest.mark.parametrize(("place", "name"), list(enumerate(PRESETS, 1)))
+def test_the_docs_have_the_values_of_the_presets(place: int, name: str) -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "training.md").read_text("utf-8")
+    rows = [line.split("|")[1:-1] for line in docs.partition("## Presets")[2].partition("## The")[0].splitlines()[5:]]
+    said = [row[place].strip().replace(",", "") for row in rows if len(row) > place]
+    preset = PRESETS[name]
+    model, training = preset.model, preset.training
+    assert said == [
+        f"`{name}`",
+        "---",
+        f"{model.num_layers} {model.d_model} {model.num_heads} {model.dff}",
+        model.norm,
+        str(model.dropout_rate),
+        str(preset.tokenizer.vocab_size),
+        str(preset.data.batch_tokens),
+        f"{training.max_steps} {training.warmup_steps}",
+        f"{training.learning_rate_factor:g}",
+        str(training.ema_decay or "none"),
+    ]
+
+
 def test_unknown_preset() -> None:
     with pytest.raises(InputError, match="unknown preset 'smal': did you mean 'small'"):
         preset("smal")

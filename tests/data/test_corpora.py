@@ -136,7 +136,7 @@ def test_what_is_no_gzip_file(tmp_path: Path) -> None:
         ({"corpus": "."}, ["--source", "--target"]),
         ({"corpus": ".", "source": "en"}, ["--source", "--target"]),
         ({"corpus": ".", "source": "en", "target": "en"}, ["must differ", "en"]),
-        ({"corpus": "toy", "source": "de", "target": "en"}, ["en to de", "Received: de to en"]),
+        ({"corpus": "toy", "source": "de", "target": "fr"}, ["en to de", "Received: de to fr"]),
     ],
 )
 def test_wrong_corpora(settings: dict[str, Any], parts: list[str]) -> None:

@@ -171,7 +171,38 @@ def test_exact_stopping_misses_nothing_and_early_stopping_may(seed, width, alpha
     """Exact: as good as the same search that goes on to the limit, here by plain Python."""
     limit, vocabulary = 6, 6
     table = tables(seed, 1, limit, vocabulary)
-    log_probabilities = log_softmax(table[0])
+    final = plain_search(table[0], limit, width, alpha)
+    [exact] = search(beam_search, table, [limit], width=width, alpha=alpha, n_best=width)
+    for (ids, score, _), (expected_score, expected_ids) in zip(exact, final, strict=False):
+        assert score == pytest.approx(expected_score, abs=1e-4)
+        assert ids == expected_ids
+    scores = [score for _, score, _ in exact]
+    assert scores == sorted(scores, reverse=True)
+    for options in ({"early_stopping": True}, {"likely_stopping": True}):
+        [sooner] = search(beam_search, table, [limit], width=width, alpha=alpha, **options)
+        assert sooner[0][1] <= exact[0][1] + 1e-5
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 5), st.sampled_from([0.6, 1.0, 2.0]))
+def test_likely_stopping_is_that_of_transformers(seed, width, alpha):
+    """It ends where the worst of the final ones is as good as the best that goes on, at the length of now."""
+    table = tables(seed, 1, 6, 6)
+
+    def is_enough(length, live, final):
+        worst = final[width - 1][0] if len(final) == width else -np.inf
+        return not live or worst >= live[0][0] / ((5 + length) / 6) ** alpha
+
+    final = plain_search(table[0], 6, width, alpha, is_enough)
+    [found] = search(beam_search, table, [6], width=width, alpha=alpha, n_best=width, likely_stopping=True)
+    for (ids, score, _), (expected_score, expected_ids) in zip(found, final, strict=False):
+        assert score == pytest.approx(expected_score, abs=1e-4)
+        assert ids == expected_ids
+
+
+def plain_search(table, limit, width, alpha, is_enough=lambda length, live, final: False):
+    """A beam search in plain Python: the final hypotheses, with their scores."""
+    log_probabilities, vocabulary = log_softmax(table), table.shape[-1]
     live, final = [(0.0, [])], []
     for t in range(limit):
         grown = [
@@ -184,14 +215,9 @@ def test_exact_stopping_misses_nothing_and_early_stopping_may(seed, width, alpha
         ended = [(total / ((5 + t + 1) / 6) ** alpha, ids) for total, ids in kept if ids[-1] == END or t + 1 == limit]
         final = sorted(final + ended, reverse=True)[:width]
         live = [(total, ids) for total, ids in best if ids[-1] != END][:width]
-    [exact] = search(beam_search, table, [limit], width=width, alpha=alpha, n_best=width)
-    for (ids, score, _), (expected_score, expected_ids) in zip(exact, final, strict=False):
-        assert score == pytest.approx(expected_score, abs=1e-4)
-        assert ids == expected_ids
-    scores = [score for _, score, _ in exact]
-    assert scores == sorted(scores, reverse=True)
-    [early] = search(beam_search, table, [limit], width=width, alpha=alpha, early_stopping=True)
-    assert early[0][1] <= exact[0][1] + 1e-5
+        if is_enough(t + 1, live, final):
+            break
+    return final
 
 
 def test_where_short_ones_are_preferred_a_longer_one_may_follow():

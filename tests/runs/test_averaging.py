@@ -40,7 +40,7 @@ def test_a_model_in_python_takes_the_mean(run):
         assert saved.endswith("_average")  # of the weights, which training kept: as `average` takes them
         one, other = (checkpoints.read(path, [saved])[saved] for path in paths)
         np.testing.assert_allclose(variable.numpy(), (one + other) / 2, atol=1e-6)
-    checkpoints.write(run.path, 1, {"a": np.zeros(3)}, {})
+    checkpoints.write(run.path, 1, [("a", np.zeros(3))], {})
     with pytest.raises(InputError, match="holds no transformer/"):
         average_checkpoints(checkpoints.all_of(run.path), model)
 

@@ -64,7 +64,7 @@ def test_a_truncated_file_is_detected(saved, share):
 def test_any_flipped_bit_is_detected_or_harmless(tmp_path, size):
     """Every bit, but for those within the numbers of a large array: NumPy's own reader reads such ones in parts."""
     values = VALUES | {"a/kernel": np.arange(size, dtype="float32")}
-    saved = checkpoints.write(tmp_path, 12, values, {"epoch": 3})
+    saved = checkpoints.write(tmp_path, 12, values.items(), {"epoch": 3})
     raw = saved.read_bytes()
     numbers = values["a/kernel"].tobytes()
     start = raw.index(numbers)
@@ -89,7 +89,7 @@ def test_any_flipped_bit_is_detected_or_harmless(tmp_path, size):
 
 def test_a_validation_that_is_no_number_is_never_the_best(tmp_path):
     for step, loss in ((1, 3.0), (2, float("nan")), (3, 2.0), (4, float("inf")), (5, float("-inf")), (6, None)):
-        checkpoints.write(tmp_path, step, VALUES, {"val_loss": loss, "val_bleu": loss})
+        checkpoints.write(tmp_path, step, VALUES.items(), {"val_loss": loss, "val_bleu": loss})
     for best_by, expected in (("loss", [3, 1]), ("bleu", [1, 3])):
         found = checkpoints.best(checkpoints.all_of(tmp_path), best_by)
         assert [checkpoints.state_of(path)["step"] for path in found] == expected

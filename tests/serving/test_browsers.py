@@ -145,9 +145,9 @@ def test_the_page_translates_line_by_line(client, exported):
 
 
 def test_the_page_names_model_version_and_languages(client, model, monkeypatch):
-    unknown = {"name": "copy", "version": 1, "source": None, "target": None}
+    unknown = {"name": "copy", "version": 1, "source": None, "target": None, "languages": []}
     assert client.get("/page/model").json() == unknown
-    monkeypatch.setattr(model.version, "languages", ("en", "de"))
+    monkeypatch.setattr(model.version, "direction", ("en", "de"))
     known = unknown | {"source": "en", "target": "de"}
     assert client.get("/page/model").json() == known
     assert client.post("/page/translate", json={"text": TEXT}).json()["model"] == known

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer.serving.limits import Limits, Refused
-from tf_transformer.serving.signatures import Signatures
+from tf_transformer.serving.signatures import DEFAULT, Signatures
 from tf_transformer.serving.version import Version
 
 
@@ -34,10 +34,14 @@ def letters(text):
 
 def test_bytes_are_counted_where_tokens_cannot_be(tmp_path):
     sentences = [("a bä".encode(),), (b"",)]
-    assert Signatures(saved(tmp_path / "1", serving_default=upper)).count(sentences) == [5, 0]
-    assert Signatures(saved(tmp_path / "2", serving_default=upper, count_tokens=words)).count(sentences) == [2, 0]
+    assert Signatures(saved(tmp_path / "1", serving_default=upper)).count(DEFAULT, sentences) == [5, 0]
+    assert Signatures(saved(tmp_path / "2", serving_default=upper, count_tokens=words)).count(
+        "serving_default", sentences
+    ) == [2, 0]
     # What is called so, and counts nothing.
-    assert Signatures(saved(tmp_path / "3", serving_default=upper, count_tokens=upper)).count(sentences) == [5, 0]
+    assert Signatures(saved(tmp_path / "3", serving_default=upper, count_tokens=upper)).count(
+        "serving_default", sentences
+    ) == [5, 0]
     version = Version(tmp_path / "1", 1, Limits(max_tokens=8), lambda _: None)
     assert version.run("serving_default", {"text": [b"ab", b"cdefgh"]}, threading.Event())["upper"].tolist() == [
         b"AB",
@@ -63,7 +67,7 @@ def test_languages_are_what_the_export_says(tmp_path, description, languages, ca
     if description:
         (path / "assets.extra").mkdir()
         (path / "assets.extra" / "tf_transformer.json").write_text(json.dumps(description))
-    assert Version(path, 1, Limits(), lambda _: None).languages == languages
+    assert Version(path, 1, Limits(), lambda _: None).direction == languages
     assert ("format version 99" in caplog.text) == (description == {"format_version": 99})
 
 

@@ -108,16 +108,19 @@ def test_a_run_goes_on_from_another_folder(corpus, tmp_path, monkeypatch, small)
 
 
 def test_the_moving_average_is_the_model(corpus, tmp_path, small, epoch_rows):
-    """The average of step 1 is its weights; then average = decay * average + (1 - decay) * weights."""
+    """The average of step 1 is its weights; then average = decay * average + (1 - decay) * weights.
+
+    The decay of update t + 1 is (1 + t) / (10 + t) at most.
+    """
     steps = 5
-    run = train(small(corpus, max_steps=steps, checkpoint_every=1, ema_decay=0.75), tmp_path / "run")
+    run = train(small(corpus, max_steps=steps, checkpoint_every=1, ema_decay=0.3), tmp_path / "run")
     saved = [np.load(path) for path in checkpoints.all_of(run.checkpoints)]
     assert len(saved) == steps
     model = load(run.path).model
     for variable in model.trainable_variables:
         expected = saved[0][variable.path]
-        for step in saved[1:]:
-            expected = 0.75 * expected + 0.25 * step[variable.path]
+        for decay, step in zip((2 / 11, 3 / 12, 0.3, 0.3), saved[1:], strict=True):
+            expected = decay * expected + (1 - decay) * step[variable.path]
         np.testing.assert_allclose(variable.numpy(), expected, atol=1e-6, err_msg=variable.path)
     assert not np.allclose(saved[-1][variable.path], variable.numpy(), atol=1e-4)
     trainer = make_trainer(run.config)

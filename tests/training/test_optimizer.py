@@ -46,7 +46,7 @@ def test_it_agrees_with_keras():
 
 
 def test_it_saves():
-    optimizer = Adam(0.02, weight_decay=0.1, global_clipnorm=0.5, use_ema=True, ema_momentum=0.9)
+    optimizer = Adam(0.02, weight_decay=0.1, global_clipnorm=0.5, use_ema=True, ema_momentum=0.9, ema_warmup=True)
     copy = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
     assert type(copy) is Adam
     assert copy.get_config() == optimizer.get_config()
@@ -92,6 +92,9 @@ def test_each_setting_does_what_it_says():
     np.testing.assert_allclose(clipped, [0.03, 0.04], rtol=1e-5)  # of a gradient of norm 0.5
     after = [updated([[1.0, 2.0]] * count, **settings)[0] for count in (1, 2)]
     _, _, average = updated([[1.0, 2.0]] * 2, ema_decay=0.75, **settings)
+    np.testing.assert_allclose(average, (2 * after[0] + 9 * after[1]) / 11, rtol=1e-6)  # (1 + 1) / (10 + 1) < 0.75
+    # What training was started from stays in the average as long as the decay says.
+    _, _, average = updated([[1.0, 2.0]] * 2, ema_decay=0.75, init_from="base", **settings)
     np.testing.assert_allclose(average, 0.75 * after[0] + 0.25 * after[1], rtol=1e-6)
     skipped, _, _ = updated([[float("inf"), 1.0]], mixed_precision="float16", **settings)
     assert skipped.tolist() == [3.0, -5.0]

@@ -20,7 +20,7 @@ from tf_transformer.translation.translator import Translator
 def test_bleu_and_samples_are_those_of_the_saved_model(corpus, small, copy_run, tmp_path, capsys, epoch_rows):
     """A model that copies learns at a rate that ruins it; its moving average stays what it was."""
     settings = {"max_steps": 12, "ema_decay": 0.999, "samples": 2, "bleu_every": 2, "bleu_sentences": 7}
-    rate = {"learning_rate": 0.05, "warmup_steps": 12, "init_from": str(copy_run)}
+    rate = {"learning_rate": 0.02, "warmup_steps": 12, "init_from": str(copy_run)}
     config = small(corpus, best_by="bleu", bleu_tokenize="none", **settings, **rate)
     model = dataclasses.replace(load(copy_run).config.model, input_vocab_size=None, target_vocab_size=None)
     run = train(dataclasses.replace(config, model=model), tmp_path / "run")
@@ -32,7 +32,7 @@ def test_bleu_and_samples_are_those_of_the_saved_model(corpus, small, copy_run, 
     translations = translator.translate_strings(pairs.sources[:7])
     bleu = score(translations, pairs.targets[:7], "none").bleu
     assert float(second["val_bleu"]) == pytest.approx(bleu, abs=1e-3)
-    assert bleu > 50
+    assert bleu > 40
     checkpoints.restore(run.best_checkpoint(), weights(translator.model))  # not the average
     ruined = score(translator.translate_strings(pairs.sources[:7]), pairs.targets[:7], "none").bleu
     assert ruined < bleu - 20
@@ -55,8 +55,8 @@ def test_a_validation_sentence_that_is_too_long_is_not_translated(corpus, small,
 
 def test_the_best_checkpoint_is_that_of_the_best_bleu(tmp_path):
     for step, bleu in ((1, 3.0), (2, 7.0), (3, 5.0)):
-        checkpoints.write(tmp_path, step, {"a": np.zeros(1)}, {"val_loss": float(step), "val_bleu": bleu})
-    checkpoints.write(tmp_path, 4, {"a": np.zeros(1)}, {})  # not validated
+        checkpoints.write(tmp_path, step, [("a", np.zeros(1))], {"val_loss": float(step), "val_bleu": bleu})
+    checkpoints.write(tmp_path, 4, [("a", np.zeros(1))], {})  # not validated
     known = checkpoints.all_of(tmp_path)
     assert [checkpoints.state_of(path)["step"] for path in checkpoints.best(known, "bleu")] == [2, 3, 1]
     assert [checkpoints.state_of(path)["step"] for path in checkpoints.best(known, "loss")] == [1, 2, 3]

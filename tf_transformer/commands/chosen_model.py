@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tf_transformer import config
 from tf_transformer.commands.options import add_settings, only, settings_given
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.data.corpora import direction_of
 from tf_transformer.errors import InputError
-from tf_transformer.runs.descriptions import Described, is_export
+from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export
 
 if TYPE_CHECKING:
     from tf_transformer.translation.results import TextTranslator
@@ -25,6 +26,19 @@ class ChosenModel:
 
     described: Described
     decoding: config.DecodingConfig
+    given: frozenset[str] = frozenset()
+    """the settings of the search that were given, not the model's own"""
+
+    def between(self, data: config.DataConfig) -> "ChosenModel":
+        """Return the same, that translates as a corpus does if it was not told otherwise and knows its languages."""
+        direction, decoding = direction_of(data), self.decoding
+        if direction is None or not set(direction) <= set(self.described.languages):
+            return self
+        towards: dict[str, Any] = {
+            name: getattr(decoding, name) if name in self.given else language
+            for name, language in zip(LANGUAGES, direction, strict=True)
+        }
+        return dataclasses.replace(self, decoding=dataclasses.replace(decoding, **towards))
 
     @property
     def data(self) -> config.DataConfig:
@@ -32,7 +46,12 @@ class ChosenModel:
         return self.described.config.data
 
     def open(self) -> "TextTranslator":
-        """Return what translates."""
+        """Return what translates.
+
+        Raises:
+            InputError: a model of several languages, and none given.
+        """
+        self.decoding.check_directed(self.described.languages)
         import_tensorflow()
         from tf_transformer.translation.opening import open_translator
 
@@ -52,7 +71,8 @@ def add_search(parser: argparse.ArgumentParser) -> None:
 
 
 def add_set(parser: Any) -> None:
-    """Add `--set`, for settings of the search."""
+    """Add the languages of a model of several, and `--set`, for settings of the search."""
+    add_settings(parser, "decoding", *LANGUAGES, default="the model's")
     parser.add_argument(
         "--set",
         metavar="decoding.KEY=VALUE",
@@ -81,12 +101,14 @@ def chosen_model(options: argparse.Namespace) -> ChosenModel:
     given = search_given(options)
     if is_export(path):
         described = Described(path)
-        if given:
+        if fixed := [name for name, layer in given.items() if not set(layer["decoding"]) <= set(LANGUAGES)]:
             raise InputError(
-                f"{path} is an export: how it searches was chosen when it was written. Give {min(given)} and the "
+                f"{path} is an export: how it searches was chosen when it was written. Give {min(fixed)} and the "
                 "like to export, or a run directory here"
             )
     else:
         described = run = RunDirectory(path)
         run.best_checkpoint()  # there must be one
-    return ChosenModel(described, config.override(described.config, *given.values()).decoding)
+    decoding = config.override(described.config, *given.values()).decoding
+    decoding.check_languages(described.languages)
+    return ChosenModel(described, decoding, frozenset().union(*(layer["decoding"] for layer in given.values())))

@@ -14,10 +14,12 @@ from tf_transformer.commands.chosen_model import ChosenModel, add_model, add_sea
 from tf_transformer.commands.options import DATA_HELP, add_batch_tokens, add_settings, count, settings_given
 from tf_transformer.commands.progress import counted
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.config import DataConfig
 from tf_transformer.data.corpora import open_corpus, read
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError
 from tf_transformer.files import read_lines, written_whole
+from tf_transformer.runs.descriptions import LANGUAGES
 
 if TYPE_CHECKING:
     from tf_transformer.evaluation import Comparison, Scores
@@ -63,8 +65,9 @@ def run(options: argparse.Namespace) -> None:
     evaluation.bleu_metric(options.tokenize)  # refused before anything is translated
     _check_files(options)
     chosen = chosen_model(options)
-    pairs = _split(chosen, options)
-    model = chosen.open()
+    data = _data(chosen, options)
+    pairs = _split(data, options)
+    model = chosen.between(data).open()
     others = _others(options, pairs) if options.compare else None  # first: it may be refused
     start = time.perf_counter()
     translations = _translations(model, pairs, options)
@@ -99,12 +102,16 @@ def _check_files(options: argparse.Namespace) -> None:
         raise InputError(f"--compare {options.compare}: there is no such file or folder")
 
 
-def _split(model: ChosenModel, options: argparse.Namespace) -> Pairs:
-    """Read the split that the options name; what they leave out is as the model was trained."""
+def _data(model: ChosenModel, options: argparse.Namespace) -> DataConfig:
+    """Return the data that the options name; what they leave out is as the model was trained."""
     given = {key: value for layer in settings_given(options).values() for key, value in layer.get("data", {}).items()}
     if options.data is not None:
         given["corpus"] = options.data
-    data = dataclasses.replace(model.data, **given)
+    return dataclasses.replace(model.data, **given)
+
+
+def _split(data: DataConfig, options: argparse.Namespace) -> Pairs:
+    """Read the split that the options name."""
     if open_corpus(data).needs_tensorflow:
         import_tensorflow()  # without its greetings: TensorFlow Datasets imports it as well
     return read(data, options.split)
@@ -124,10 +131,18 @@ def _others(options: argparse.Namespace, pairs: Pairs) -> list[str]:
     """Return the translations that are compared with: a file of them, or those of another model."""
     other = Path(options.compare)
     if other.is_dir():
-        chosen = chosen_model(argparse.Namespace(**vars(options) | {"model": str(other)}))
-        if _split(chosen, options) != pairs:
+        # The languages were named for the model; the other may call them otherwise, or have one direction.
+        named = {f"decoding.{name}": None for name in LANGUAGES}
+        chosen = chosen_model(argparse.Namespace(**vars(options) | {"model": str(other)} | named))
+        own = {name: getattr(options, f"decoding.{name}") for name in LANGUAGES}
+        if all(language in chosen.described.languages for language in own.values()):
+            chosen = dataclasses.replace(
+                chosen, decoding=dataclasses.replace(chosen.decoding, **own), given=frozenset(own)
+            )
+        data = _data(chosen, options)
+        if _split(data, options) != pairs:
             raise InputError(f"--compare {other} was trained on other data: give --data, --source and --target")
-        return _translations(chosen.open(), pairs, options)
+        return _translations(chosen.between(data).open(), pairs, options)
     translations = read_lines(other)
     if len(translations) != len(pairs.targets):
         raise InputError(f"--compare {other} has {len(translations)} lines, the split {len(pairs.targets)} sentences")

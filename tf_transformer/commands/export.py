@@ -80,6 +80,9 @@ def run(options: argparse.Namespace) -> None:
     if form.package and importlib.util.find_spec(form.package) is None:
         raise InputError(f"the package {form.package} is missing: pip install 'tf-transformer[{form.package}]'")
     decoding = config.override(trained.config, *given.values()).decoding
+    decoding.check_languages(trained.languages)
+    if not form.no_search:
+        decoding.check_directed(trained.languages)
     import_tensorflow()
     writer = importlib.import_module(f"tf_transformer.export.{options.format}")
     dtype = {} if form.no_dtype else {"dtype": options.dtype}

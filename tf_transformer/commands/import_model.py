@@ -3,9 +3,10 @@
 import argparse
 
 from tf_transformer.commands.checks import check_place
-from tf_transformer.commands.options import settings_given
+from tf_transformer.commands.options import add_settings, settings_given
+from tf_transformer.runs.descriptions import LANGUAGES
 
-SUMMARY = "Write a pretrained model, such as one of OPUS-MT, as a run that translates, is fine-tuned and exported."
+SUMMARY = "Write a pretrained model, such as OPUS-MT or NLLB, as a run that translates, is fine-tuned and exported."
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -13,9 +14,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",
         metavar="MODEL",
-        help="a folder of MarianMT, as transformers saves it, or an .npz of Marian beside its decoder.yml",
+        help="a folder of MarianMT, M2M100 or NLLB, as transformers saves it, or an .npz of Marian beside its "
+        "decoder.yml; with the extra hub, the name of a model on the Hugging Face Hub, such as "
+        "Helsinki-NLP/opus-mt-en-de",
     )
     parser.add_argument("--run-dir", required=True, metavar="DIR", help="a new folder")
+    add_settings(parser, "decoding", *LANGUAGES, default="the folder's")
     parser.add_argument(
         "--set",
         metavar="SECTION.KEY=VALUE",

@@ -43,7 +43,8 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit code: 0, or 2 for input that the user can mend."""
     options = parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("tf_transformer").setLevel(logging.INFO)  # others tell of every request they make
     logging.getLogger("absl").setLevel(logging.ERROR)
     try:
         options.run(options)

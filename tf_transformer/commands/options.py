@@ -47,7 +47,7 @@ def add_settings(parser: Any, section: str, *keys: str, default: str | None = No
 
 
 METAVARS = {
-    **dict.fromkeys(("source", "target"), "LANG"),
+    **dict.fromkeys(("source", "target", "source_language", "target_language"), "LANG"),
     "file": "FILE",
     "init_from": "RUN",
     "mixed_precision": "TYPE",

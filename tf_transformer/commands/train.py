@@ -14,6 +14,7 @@ from tf_transformer.config.overrides import read_toml, settings_help
 from tf_transformer.config.sections import STRATEGIES
 from tf_transformer.data.corpora import check_training_splits
 from tf_transformer.errors import InputError
+from tf_transformer.runs.descriptions import LANGUAGES
 
 SUMMARY = "Train a translator, or go on with a run that was started by the same command."
 
@@ -21,7 +22,10 @@ SUMMARY = "Train a translator, or go on with a run that was started by the same 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     presets = ", ".join(config.PRESETS)
-    parser.epilog = "settings for --set and for the TOML file, with the defaults that a preset changes:\n"
+    parser.epilog = (
+        "settings for --set and for the TOML file, with their defaults; in brackets the values of presets that have "
+        "others, of which tiny is taken where none is given:\n"
+    )
     parser.epilog += settings_help()
     parser.add_argument("--run-dir", required=True, metavar="DIR", help="where the run is written, or goes on")
     parser.add_argument(
@@ -40,6 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, "training", "seed")
     add_settings(parser, "tokenizer", "file")
     add_settings(parser, "training", "init_from", "mixed_precision", "deterministic")
+    add_settings(parser, "decoding", *LANGUAGES)
     parser.add_argument(
         "--strategy",
         choices=STRATEGIES,
@@ -93,7 +98,10 @@ def _resolve(options: argparse.Namespace) -> config.Config:
     preset = config.preset(options.preset or name)
     if (start := _init_from(layers)) is not None:
         goes_on = not options.overwrite and Path(options.run_dir, "config.json").exists()
-        layers = (_base_of(options.run_dir if goes_on else start), *layers)
+        base = _base_of(options.run_dir if goes_on else start)
+        if not goes_on:  # it says nothing of the languages of another text
+            base["decoding"] |= dict.fromkeys(LANGUAGES)
+        layers = (base, *layers)
     resolved = config.override(preset, *layers)
     for key in ("input_vocab_size", "target_vocab_size"):
         if (size := getattr(resolved.model, key)) is not None:

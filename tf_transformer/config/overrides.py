@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tf_transformer.config.presets import PRESETS
 from tf_transformer.config.sections import Config
 from tf_transformer.errors import InputError, unknown
 
@@ -119,11 +120,17 @@ def as_typed(value: Any) -> str:
 
 
 def settings_help() -> str:
-    """Return a line for every setting: its default, as it is typed, its meaning, and the option that sets it."""
+    """Return a line for every setting: its default, as it is typed, its meaning, and the option that sets it.
+
+    Where presets have another value, the line ends with that of each.
+    """
     lines = []
     for section in dataclasses.fields(Config):
         for field in dataclasses.fields(SECTIONS[section.name]):
             option = f" ({field.metadata['option']})" if field.metadata["option"] else ""
+            values = {name: getattr(getattr(preset, section.name), field.name) for name, preset in PRESETS.items()}
+            own = ", ".join(f"{name} {as_typed(value)}" for name, value in values.items())
+            shown = "" if set(values.values()) == {field.default} else f" [{own}]"
             default = as_typed(field.default)
-            lines.append(f"  {section.name}.{field.name}={default}  {field.metadata['help']}{option}")
+            lines.append(f"  {section.name}.{field.name}={default}  {field.metadata['help']}{option}{shown}")
     return "\n".join(lines)

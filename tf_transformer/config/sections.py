@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from tf_transformer.config.fields import Section, setting
 from tf_transformer.config.model import ModelConfig
 from tf_transformer.config.special_tokens import SPECIAL_TOKENS
-from tf_transformer.errors import InputError
+from tf_transformer.errors import MAX_LISTED, InputError, unknown
 
 MAX_SIZE = 1_000_000
 """Of the sizes of a search: their sums must fit into 32 bits."""
@@ -101,7 +102,10 @@ class TrainingConfig(Section):
         0.1, "share of the probability spread over the vocabulary (paper 5.4)", at_least=0, below=1
     )
     ema_decay: float = setting(
-        0.0, "of a moving average of the weights, which is then the model; 0: the weights", at_least=0, below=1
+        0.0,
+        "of a moving average of the weights, which is then the model; less at first; 0: the weights",
+        at_least=0,
+        below=1,
     )
     mixed_precision: str = setting(
         "float32",
@@ -114,6 +118,11 @@ class TrainingConfig(Section):
     )
     deterministic: bool = setting(False, "the same bits in every run, at some cost", option="--deterministic")
     init_from: str | None = setting(None, "run whose weights and tokenizer to start from", option="--init-from")
+    lora_rank: int = setting(
+        0,
+        "train low-rank factors of this rank alone, beside the weights of init_from (LoRA); 0: all weights",
+        at_least=0,
+    )
     best_by: str = setting(
         "loss", "what the best checkpoint is best in: validation loss or bleu", choices=("loss", "bleu")
     )
@@ -157,6 +166,9 @@ class DecodingConfig(Section):
     )
     coverage_penalty: float = setting(0.0, "beta: reward for attending to every source token; 0: none", at_least=0)
     early_stopping: bool = setting(False, "stop at beam_size translations, though a better one may follow")
+    likely_stopping: bool = setting(
+        False, "stop at beam_size translations that none of the present length beats, as transformers does"
+    )
     max_source_length: int = setting(
         512, "source tokens, the end token among them, beyond which a sentence is cut", at_least=2, at_most=MAX_SIZE
     )
@@ -183,6 +195,12 @@ class DecodingConfig(Section):
     jit_compile: bool = setting(
         False, "compile the search by XLA, once for each size of a batch", option="--jit-compile"
     )
+    source_language: str | None = setting(
+        None, "language of the text, for a model of several", option="--source-language"
+    )
+    target_language: str | None = setting(
+        None, "language to translate to, for a model of several", option="--target-language"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -207,6 +225,25 @@ class DecodingConfig(Section):
         if not 1 <= n <= self.hypotheses:
             why = "where a temperature is given: it draws one" if self.temperature else "the beam_size"
             raise InputError(f"n_best must be 1 to {self.hypotheses}, {why}. Received: {n}")
+
+    def check_languages(self, languages: Collection[str]) -> None:
+        """Raise InputError where the languages are none of those of a model; () are those of a model of one direction.
+
+        Both may be left open.
+        """
+        for name in ("source_language", "target_language"):
+            language = getattr(self, name)
+            if language is not None and not languages:
+                raise InputError(f"{name}: the model has one direction, and takes no languages. Received: {language}")
+            if language is not None and language not in languages:
+                raise InputError(f"{name}: {unknown('language', language, languages)}")
+
+    def check_directed(self, languages: Collection[str]) -> None:
+        """Raise InputError where a model has several languages, and one of the two is not given."""
+        for side in ("source", "target"):
+            if languages and getattr(self, f"{side}_language") is None:
+                listed = ", ".join(languages) if len(languages) <= MAX_LISTED else f"{len(languages)} languages"
+                raise InputError(f"the model translates between {listed}: give --{side}-language ({side}_language)")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -137,9 +137,12 @@ class Batches:
         return np.repeat(np.arange(len(self.repeats)), (after - before).astype(int))
 
     def target_tokens(self, batch: int) -> int:
-        """Return the target tokens, padding not counted, of a batch of the current epoch (after those skipped)."""
-        rows = self.rows[batch]
-        return int(self.target_lengths[rows[rows != NO_PAIR]].sum())
+        """Return the target tokens, padding not counted, of a batch of the current epoch (after those skipped).
+
+        The token of a language is given, not learned: it does not count.
+        """
+        rows = self.rows[batch][self.rows[batch] != NO_PAIR]
+        return int(self.target_lengths[rows].sum()) - len(rows) * self.pairs.has_languages
 
     @property
     def padding(self) -> float:
@@ -155,9 +158,10 @@ class Batches:
     def dataset(self) -> tf.data.Dataset:
         """Return the batches `((source [B, S], target [B, T]), labels [B, T], weight [B])`.
 
-        `target` starts with the start token, `labels` ends with the end token. The weight of a pair is one over the
-        target tokens of its whole batch, before the batch is split among replicas: a sum over tokens, weighted by
-        it, is the mean over the tokens of the batch. Rows of padding weigh nothing.
+        `target` starts with the start token, `labels` ends with the end token. Where pairs begin with the tokens of
+        languages, that of the target follows the start token, and its label is padding: it is given. The weight of a
+        pair is one over the target tokens of its whole batch, before the batch is split among replicas: a sum over
+        tokens, weighted by it, is the mean over the tokens of the batch. Rows of padding weigh nothing.
         """
 
         def batches() -> Iterator[tuple[Any, ...]]:
@@ -165,6 +169,8 @@ class Batches:
             for rows in self.rows:
                 labels = target_ids(rows)
                 target = np.pad(labels[:, :-1], ((0, 0), (1, 0)), constant_values=START)
+                if self.pairs.has_languages:
+                    labels[:, 0] = PAD
                 weight = (rows != NO_PAIR) / np.count_nonzero(labels)
                 yield (source_ids(rows), target), labels, weight.astype(np.float32)
 

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -13,6 +13,19 @@ from tf_transformer.tokenizers import END, Tokenizer
 
 CHUNK = 4096
 """Sentences tokenised at once."""
+
+
+class LanguageIds(NamedTuple):
+    """The tokens of the languages of N pairs, where a model has several."""
+
+    sources: np.ndarray
+    """[N], int32"""
+    targets: np.ndarray
+    """[N], int32"""
+
+    def of(self, rows: np.ndarray) -> "LanguageIds":
+        """Return those of some pairs."""
+        return LanguageIds(self.sources[rows], self.targets[rows])
 
 
 class TokenPairs(NamedTuple):
@@ -30,6 +43,8 @@ class TokenPairs(NamedTuple):
     """pairs with a side too many times as long as the other"""
     keep: np.ndarray
     """[pairs that were given], boolean: those that are here"""
+    has_languages: bool = False
+    """whether each side begins with the token of its language"""
 
     def __len__(self) -> int:
         return int(self.sources.nrows())
@@ -41,19 +56,22 @@ def encode(
     target_tokenizer: Tokenizer,
     max_length: int,
     max_length_ratio: float | None = None,
+    languages: LanguageIds | None = None,
 ) -> TokenPairs:
-    """Tokenise pairs and append the end token.
+    """Tokenise pairs, put the tokens of their languages before them where there are such, and the end token after them.
 
     A pair with an empty side is dropped and counted, and so is one with a side of more than `max_length` tokens (the
-    end token included), and one whose longer side is more than `max_length_ratio` times as long as its shorter one
-    (without the end tokens). Nothing is cut.
+    end token and that of the language included), and one whose longer side is more than `max_length_ratio` times as
+    long as its shorter one (without these). Nothing is cut.
     """
-    sources = _tokenize(pairs.sources, source_tokenizer.tokenize)
-    targets = _tokenize(pairs.targets, target_tokenizer.tokenize)
+    fronts = languages or (None, None)
+    sources = _tokenize(pairs.sources, source_tokenizer.tokenize, fronts[0])
+    targets = _tokenize(pairs.targets, target_tokenizer.tokenize, fronts[1])
+    added = 1 if languages is None else 2
     lengths = np.stack([sources.lengths, targets.lengths])
-    full = (lengths > 1).all(axis=0)
+    full = (lengths > added).all(axis=0)
     short = (lengths <= max_length).all(axis=0)
-    words = np.maximum(lengths - 1, 1)
+    words = np.maximum(lengths - added, 1)
     alike = words.max(axis=0) <= words.min(axis=0) * (np.inf if max_length_ratio is None else max_length_ratio)
     keep = full & short & alike
     return TokenPairs(
@@ -63,6 +81,7 @@ def encode(
         dropped_long=int((full & ~short).sum()),
         dropped_ratio=int((full & short & ~alike).sum()),
         keep=keep,
+        has_languages=languages is not None,
     )
 
 
@@ -74,6 +93,7 @@ def cut_by_chance(
     *,
     dropout: float,
     max_length: int,
+    languages: LanguageIds | None = None,
 ) -> Callable[[], TokenPairs]:
     """Return what tokenises pairs anew each time that it is called, by BPE-dropout (Provilkov et al. 2020).
 
@@ -84,6 +104,7 @@ def cut_by_chance(
         target_tokenizer: a BPE.
         dropout: the probability that a merge is left out, above 0 and below 1.
         max_length: tokens, the end token among them; a side that would be longer is cut without dropout.
+        languages: as `encode` was given them.
 
     Raises:
         InputError: a tokenizer that is no BPE.
@@ -96,16 +117,18 @@ def cut_by_chance(
                 f"tokenizer.model_type=bpe. Received: {dropout}"
             )
 
-    def side(sentences: list[str], plain: tf.RaggedTensor, tokenizer: Tokenizer) -> tf.RaggedTensor:
-        cut = _tokenize(sentences, lambda text: tokenizer.tokenize_by_chance(text, dropout))
+    fronts = (None, None) if languages is None else languages.of(encoded.keep)
+
+    def side(sentences: list[str], plain: tf.RaggedTensor, tokenizer: Tokenizer, front: Any) -> tf.RaggedTensor:
+        cut = _tokenize(sentences, lambda text: tokenizer.tokenize_by_chance(text, dropout), front)
         rows = np.arange(len(sentences))
         fitting = np.where(cut.lengths <= max_length, rows, rows + len(sentences))
         return tf.gather(tf.concat([cut.ragged(), plain], axis=0), fitting)
 
     def draw() -> TokenPairs:
         return TokenPairs(
-            side(sources, encoded.sources, source_tokenizer),
-            side(targets, encoded.targets, target_tokenizer),
+            side(sources, encoded.sources, source_tokenizer, fronts[0]),
+            side(targets, encoded.targets, target_tokenizer, fronts[1]),
             *encoded[2:],
         )
 
@@ -132,12 +155,16 @@ class _Sequences(NamedTuple):
         return tf.RaggedTensor.from_row_lengths(self.ids, self.lengths, validate=False)
 
 
-def _tokenize(sentences: list[str], tokenize: Callable[[tf.Tensor], tf.RaggedTensor]) -> _Sequences:
-    """Return the ids of sentences, each with the end token."""
+def _tokenize(
+    sentences: list[str], tokenize: Callable[[tf.Tensor], tf.RaggedTensor], front: np.ndarray | None = None
+) -> _Sequences:
+    """Return the ids of sentences, each with the end token, and with a token before it where there is a front [N]."""
     # Byte arrays grow in place: many small arrays, joined at the end, would leave holes in the memory of the process.
     ids, lengths = bytearray(), bytearray()
     for start in range(0, len(sentences), CHUNK):
         chunk = tokenize(tf.constant(sentences[start : start + CHUNK], tf.string))
+        if front is not None:
+            chunk = tf.concat([tf.constant(front[start : start + CHUNK, None]), chunk], axis=1)
         ids += np.insert(chunk.flat_values.numpy(), chunk.row_limits().numpy(), np.int32(END)).data
         lengths += (chunk.row_lengths().numpy() + 1).data
     return _Sequences(np.frombuffer(ids, np.int32), np.frombuffer(lengths, np.int64))

@@ -85,6 +85,7 @@ def beam_search(
     beta: float = 0.0,
     n_best: int = 1,
     early_stopping: bool = False,
+    likely_stopping: bool = False,
     capacity: Any = None,
 ) -> Hypotheses:
     """Search for the hypotheses of the highest log-probability / ((k + length) / (k + 1))^alpha.
@@ -107,6 +108,9 @@ def beam_search(
         n_best: hypotheses to return, N; at most `beam_size`.
         early_stopping: stop for a sentence once it has `beam_size` final hypotheses, as most toolkits do: sooner,
             but a better one may be missed.
+        likely_stopping: stop for a sentence once it has `beam_size` final hypotheses, and none that goes on would beat
+            the worst of them if it ended now, as transformers and others do by default. With a large alpha a longer one
+            might: to exclude that takes about as many steps as the limit allows.
         capacity: as in `greedy`.
 
     Returns:
@@ -134,7 +138,7 @@ def beam_search(
         """Return the continuations, what is covered by then, [b, K, S], and the cache."""
         b = tf.shape(state.places)[0]
         rows = tf.reshape(state.ids, [b * width, tf.shape(state.ids)[2]])
-        last = token_before(rows, position, rules.start)
+        last = token_before(rows, position, state.sentences, rules)
         logits, attention, cache = step(last, position, state.cache, state.sentences.context)
         prefix = state.sentences.prefix
         prefix = tf.repeat(prefix, width, axis=0) if tf.is_tensor(prefix) else ()
@@ -162,12 +166,14 @@ def beam_search(
         return _best(old, Hypotheses(new.ids, tf.where(is_kept, scores, -np.inf), new.log_probabilities), width)
 
     def is_enough(length: tf.Tensor, limits: tf.Tensor, final: Hypotheses, going_on: tf.Tensor) -> tf.Tensor:
-        """Return [b], boolean: whether no hypothesis that goes on can become one of the N best."""
+        """Return [b], boolean: whether no hypothesis that goes on can become one of the N best, or is likely to."""
         if early_stopping:
             return final.scores[:, width - 1] > -np.inf
+        best = tf.reduce_max(going_on, axis=1)
+        if likely_stopping:
+            return final.scores[:, width - 1] >= best / length_penalty(length, alpha, offset)
         longest = limits if alpha >= 0 else tf.fill(tf.shape(limits), length + 1)
-        reachable = tf.reduce_max(going_on, axis=1) / length_penalty(longest, alpha, offset)
-        return final.scores[:, n_best - 1] >= reachable
+        return final.scores[:, n_best - 1] >= best / length_penalty(longest, alpha, offset)
 
     def advance(position: tf.Tensor, state: State) -> State:
         new, covered, cache = continued(position, state)

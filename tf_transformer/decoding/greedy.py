@@ -85,7 +85,7 @@ def one_path(
         state = without_done(state, state.is_live, state.found())
 
     def advance(position: tf.Tensor, state: State) -> State:
-        last = token_before(state.ids, position, rules.start)
+        last = token_before(state.ids, position, state.sentences, rules)
         logits, _, cache = step(last, position, state.cache, state.sentences.context)
         allowed = rules.apply(logits, state.ids, position, state.sentences.prefix)
         token = tf.where(state.is_live, choose(allowed, position, state.sentences), rules.pad)

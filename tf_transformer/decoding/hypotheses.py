@@ -40,6 +40,8 @@ class Sentences(NamedTuple):
     covered: Any = ()
     """[B, S], float32: the attention that source positions have before the first step: 0, and 1 where there is nothing
     to cover, such as padding. () where coverage does not count"""
+    start: Any = ()
+    """[B], int32: what is read at position 0. () where it is the start token of the rules"""
 
     def take(self, rows: tf.Tensor) -> "Sentences":
         """Return the sentences of those rows."""
@@ -117,10 +119,17 @@ def add_token(ids: tf.Tensor, token: tf.Tensor, position: tf.Tensor, capacity: A
     return tf.where(tf.range(tf.shape(ids)[-1]) == position, token[..., None], ids)
 
 
-def token_before(ids: tf.Tensor, position: tf.Tensor, start: int) -> tf.Tensor:
-    """Return the token [...] of ids [..., T] before a position; the start token at position 0."""
-    first = tf.fill(tf.concat([tf.shape(ids)[:-1], [1]], axis=0), start)
-    return tf.gather(tf.concat([first, ids], axis=-1), position, axis=-1)
+def token_before(ids: tf.Tensor, position: tf.Tensor, sentences: Sentences, rules: Rules) -> tf.Tensor:
+    """Return the token [R] of ids [R, T] before a position: at position 0 that which is read there.
+
+    The R rows are those of the sentences, as many for each.
+    """
+    rows = tf.shape(ids)[0]
+    if tf.is_tensor(sentences.start):
+        first = tf.repeat(sentences.start, rows // tf.maximum(tf.size(sentences.start), 1))
+    else:
+        first = tf.fill([rows], rules.start)
+    return tf.gather(tf.concat([first[:, None], ids], axis=1), position, axis=1)
 
 
 def store(results: Hypotheses, found: Hypotheses, places: tf.Tensor) -> Hypotheses:
@@ -139,12 +148,12 @@ def repeat_until_done(advance: Callable[[tf.Tensor, Any], Any], is_live: Callabl
         lambda position, state: tf.reduce_any(is_live(state)),
         lambda position, state: (position + 1, advance(position, state)),
         (tf.constant(0), state),
-        shape_invariants=(tf.TensorShape([]), tf.nest.map_structure(_free_rows, state)),
+        shape_invariants=(tf.TensorShape([]), tf.nest.map_structure(shape_throughout, state)),
     )
     return state
 
 
-def _free_rows(tensor: tf.Tensor) -> tf.TensorShape:
+def shape_throughout(tensor: tf.Tensor) -> tf.TensorShape:
     """Return the shape that a tensor has throughout a search: any number of rows, and any size of axes that grow.
 
     An axis grows if it is unknown or empty at first.

@@ -1,7 +1,10 @@
 """What stands beside an export for whoever finds it."""
 
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
+
+from tf_transformer.errors import MAX_LISTED
 
 CARD = """\
 # {source} to {target}
@@ -11,7 +14,7 @@ needed. Written by tf_transformer {version} with TensorFlow {tensorflow}.
 
 | | |
 |---|---|
-| Languages | {source} to {target} |
+| Languages | {languages} |
 {history}| Parameters | {parameters:,}: {num_layers} layers of width {d_model}, {num_heads} heads, in {dtype} |
 {metrics}| Search | {search} |
 
@@ -56,10 +59,12 @@ def card(
     rows = [
         f"| `{signature}` | {_names(takes)} | {_names(gives)} |" for signature, (takes, gives) in signatures.items()
     ]
+    source, target = (decoding[f"{side}_language"] or config["data"][side] or side for side in ("source", "target"))
     return CARD.format(
         folder=folder,
-        source=config["data"]["source"] or "source",
-        target=config["data"]["target"] or "target",
+        source=source,
+        target=target,
+        languages=_languages(source, target, description.get("languages", ())),
         version=description["packages"]["tf-transformer"],
         tensorflow=description["packages"]["tensorflow"],
         history=_history(description),
@@ -71,6 +76,14 @@ def card(
         description=file,
         **{key: config["model"][key] for key in ("num_layers", "d_model", "num_heads")},
     )
+
+
+def _languages(source: str, target: str, known: Sequence[str]) -> str:
+    """Return the row of the languages: what `serving_default` translates, and what else it knows."""
+    if not known:
+        return f"{source} to {target}"
+    listed = ", ".join(known) if len(known) <= MAX_LISTED else f"{len(known)} languages"
+    return f"{source} to {target} in `serving_default`; between any of {listed} in `translate_to`"
 
 
 def _history(description: dict[str, Any]) -> str:

@@ -13,9 +13,10 @@ from tf_transformer.errors import InputError
 from tf_transformer.export.model_card import card
 from tf_transformer.export.warm_up import write_requests
 from tf_transformer.files import written_whole
-from tf_transformer.runs.descriptions import OF_EXPORT
+from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import build_model, restore_best, tokenizers_of
+from tf_transformer.translation.results import Languages
 from tf_transformer.translation.translator import Translator
 
 TEXT_OPS = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
@@ -48,14 +49,20 @@ def export(
     `token_log_probabilities` (float32, [B, T]), `tokens` (int32, [B]: those of the target, the end token among them)
     and `is_truncated`. `count_tokens` takes `text` and gives `tokens` (int32, [B]: those of the source).
 
+    Where the model has several languages, `serving_default` translates between those of `decoding`. The others take
+    `source_language` and `target_language` (string, [B]) besides, and so does `translate_to`, which gives what
+    `serving_default` gives: one batch may have many directions.
+
     Raises:
-        InputError: the output exists; the run directory is not ours or has no checkpoint.
+        InputError: the output exists; the run directory is not ours or has no checkpoint; a model of several languages,
+            and a `decoding` without them.
     """
     output = Path(output)
     if output.exists():
         raise InputError(f"{output} exists: give another --output, such as the next version number, or remove it")
     run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
     decoding = decoding or run.config.decoding
+    decoding.check_directed(run.languages)
     model = build_model(run.config, dtype)
     description = run.description | {"checkpoint": restore_best(run, model), "dtype": dtype}
     description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding)}
@@ -64,7 +71,9 @@ def export(
             translator = Translator(model, *tokenizers_of(run), decoding)
             signatures = save(translator, beside)
             inputs = {name: takes for name, (takes, _) in signatures.items()}
-            write_requests(beside, inputs, translator.source_tokenizer)
+            write_requests(
+                beside, inputs, translator.source_tokenizer, {name: getattr(decoding, name) for name in LANGUAGES}
+            )
             (beside / OF_EXPORT).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
             readme = card(output.name, description, OF_EXPORT.as_posix(), signatures)
             (beside / "README.md").write_text(readme, "utf-8")
@@ -81,32 +90,46 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
     """
     n = translator.decoding.hypotheses
     text, source, target = (tf.TensorSpec([None], tf.string, name=name) for name in ("text", "source", "target"))
+    is_of_several = bool(translator.source_tokenizer.languages)
+    pair = [tf.TensorSpec([None], tf.string, name=name) for name in LANGUAGES] if is_of_several else []
 
-    @tf.function(input_signature=[text])
-    def serving_default(text: tf.Tensor) -> dict[str, tf.Tensor]:
-        found = translator.translate(text)
+    def named(languages: tuple[tf.Tensor, ...]) -> Languages | None:
+        return Languages(*languages) if languages else None
+
+    def translated(text: tf.Tensor, languages: Languages | None) -> dict[str, tf.Tensor]:
+        found = translator.translate(text, languages)
         return {"translation": found.texts, "score": found.scores, "is_truncated": found.is_truncated}
 
     @tf.function(input_signature=[text])
-    def translate_n_best(text: tf.Tensor) -> dict[str, tf.Tensor]:
-        found = translator.translate_n_best(text, n)
+    def serving_default(text: tf.Tensor) -> dict[str, tf.Tensor]:
+        return translated(text, None)
+
+    @tf.function(input_signature=[text, *pair])
+    def translate_to(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
+        return translated(text, named(languages))
+
+    @tf.function(input_signature=[text, *pair])
+    def translate_n_best(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.translate_n_best(text, n, languages=named(languages))
         return {"translations": found.texts, "scores": found.scores, "is_truncated": found.is_truncated}
 
-    @tf.function(input_signature=[text])
-    def translate_with_attention(text: tf.Tensor) -> dict[str, tf.Tensor]:
-        found = translator.translate_with_attention(text)._asdict()
+    @tf.function(input_signature=[text, *pair])
+    def translate_with_attention(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.translate_with_attention(text, named(languages))._asdict()
         return {"translation": found.pop("texts"), **found}
 
-    @tf.function(input_signature=[source, target])
-    def score(source: tf.Tensor, target: tf.Tensor) -> dict[str, tf.Tensor]:
-        found = translator.score(source, target)._asdict()
+    @tf.function(input_signature=[source, target, *pair])
+    def score(source: tf.Tensor, target: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.score(source, target, named(languages))._asdict()
         return {"log_probability": found.pop("log_probabilities"), "tokens": found.pop("lengths"), **found}
 
     @tf.function(input_signature=[text])
     def count_tokens(text: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"tokens": tf.math.count_nonzero(translator.encode_source(text).ids, 1, dtype=tf.int32)}
+        return {"tokens": translator.count(text)}
 
-    functions = (serving_default, translate_n_best, translate_with_attention, score, count_tokens)
+    functions = [serving_default, translate_n_best, translate_with_attention, score, count_tokens]
+    if is_of_several:
+        functions.append(translate_to)
     module = tf.Module()
     # The variables alone: Keras's own attributes have no place in what a server loads.
     module.variables_of_model = [variable.value for variable in translator.model.weights]

@@ -1,6 +1,7 @@
 """Requests that TensorFlow Serving runs before it serves a version, so that the first client does not wait."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import tensorflow as tf
@@ -16,13 +17,16 @@ BATCHES = (1, 8)
 """Sentences of the requests."""
 
 
-def write_requests(model: Path, inputs: dict[str, list[str]], tokenizer: Tokenizer) -> None:
+def write_requests(
+    model: Path, inputs: dict[str, list[str]], tokenizer: Tokenizer, known: Mapping[str, str | None]
+) -> None:
     """Write requests beside a SavedModel.
 
     Args:
         model: its folder.
         inputs: for each signature the names of what it takes.
         tokenizer: of the source language; the sentence is of words that it has.
+        known: what inputs are given instead of the sentence, such as languages.
     """
     words = [piece.removeprefix(SPACE_MARK) for piece in tokenizer.pieces[END + 1 :] if piece.startswith(SPACE_MARK)]
     sentence = " ".join([word for word in words if word][:WORDS]) or "a"
@@ -33,5 +37,5 @@ def write_requests(model: Path, inputs: dict[str, list[str]], tokenizer: Tokeniz
                 request = PredictRequest()
                 request.model_spec.signature_name = signature
                 for name in names:
-                    request.inputs[name].CopyFrom(tf.make_tensor_proto([sentence] * size))
+                    request.inputs[name].CopyFrom(tf.make_tensor_proto([known.get(name) or sentence] * size))
                 writer.write(PredictionLog(predict_log=PredictLog(request=request)).SerializeToString())

@@ -1,6 +1,6 @@
 """What an importer makes of a model folder, and how that is written."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from tf_transformer.config import Config
 from tf_transformer.files import written_whole
 from tf_transformer.importers.tensors import Tensors
 from tf_transformer.runs import checkpoints
-from tf_transformer.runs.directory import RunDirectory, write_run
+from tf_transformer.runs.directory import CHECKPOINTS, RunDirectory, new_id, write_run
 
 
 class Imported(NamedTuple):
@@ -26,6 +26,8 @@ class Imported(NamedTuple):
     """gives our names and arrays, each once"""
     origin: dict[str, Any]
     """where it comes from; JSON"""
+    languages: tuple[str, ...] = ()
+    """that have a token, where it has several directions"""
 
 
 def write(imported: Imported, run_dir: str | Path) -> RunDirectory:
@@ -34,13 +36,21 @@ def write(imported: Imported, run_dir: str | Path) -> RunDirectory:
     Raises:
         InputError: weights that are missing, left over or of another shape.
     """
-    place = Path(run_dir)
-    with imported.open() as tensors:
-        weights = dict(imported.weights(tensors))
-        tensors.check_all_taken()
-    facts = {"parameters": sum(array.size for array in weights.values()), "origin": imported.origin}
-    with written_whole(place) as beside:
+    place, id, parameters = Path(run_dir), new_id(), 0
+
+    def counted(weights: Iterable[tuple[str, np.ndarray]]) -> Iterator[tuple[str, np.ndarray]]:
+        nonlocal parameters
+        for name, array in weights:
+            parameters += array.size
+            yield name, array
+
+    with imported.open() as tensors, written_whole(place) as beside:
         beside.mkdir()
-        run_id = write_run(beside, imported.config, imported.tokenizers, facts)
-        checkpoints.write(RunDirectory(beside).checkpoints, 0, weights, {"run": run_id})
+        # One by one: of a large model there is room for one copy.
+        checkpoints.write(beside / CHECKPOINTS, 0, counted(imported.weights(tensors)), {"run": id})
+        tensors.check_all_taken()
+        facts: dict[str, Any] = {"parameters": parameters, "origin": imported.origin}
+        if imported.languages:
+            facts["languages"] = imported.languages
+        write_run(beside, imported.config, imported.tokenizers, facts, id)
     return RunDirectory(place)

@@ -8,17 +8,13 @@ import numpy as np
 
 from tf_transformer.config import Config, DataConfig, ModelConfig, TokenizerConfig
 from tf_transformer.errors import InputError
+from tf_transformer.importers.bart import layers_of, sizes_of
 from tf_transformer.importers.folder import licence_of, optional_json, read_bytes, read_json, size_of
 from tf_transformer.importers.generation import decoding_of
 from tf_transformer.importers.imported import Imported
 from tf_transformer.importers.tensors import Tensors, open_tensors
-from tf_transformer.importers.vocabulary import Vocabulary, rewritten
-from tf_transformer.importers.weights import layers_of
+from tf_transformer.importers.vocabulary import Vocabulary, read_pieces, rewritten
 
-EPSILON = 1e-5
-"""Of the layer norms in transformers; Marian itself has 1e-6."""
-ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu", "tanh": "tanh"}
-"""What Keras calls those of transformers; both have the exact gelu under that name."""
 UNLIKE_OURS = {
     "scale_embedding": (True, False),
     "static_position_embeddings": (True, True),
@@ -28,7 +24,7 @@ UNLIKE_OURS = {
     "add_final_layer_norm": (False, False),
     "extra_pos_embeddings": (0, 0),
 }
-"""Settings that the layers have no option for: the value that they stand for, and what a folder without one means."""
+"""See `bart.sizes_of`."""
 
 
 def read(folder: Path) -> Imported:
@@ -38,7 +34,6 @@ def read(folder: Path) -> Imported:
         InputError: what is missing, damaged, or has no place in our layers.
     """
     config = read_json(folder / "config.json")
-    _check(config, folder)
     source, target = _vocabularies(folder, config)
     languages = optional_json(folder / "tokenizer_config.json")
     model = _model_of(config, len(source.order()), len(target.order()), folder / "config.json")
@@ -66,39 +61,14 @@ def read(folder: Path) -> Imported:
     )
 
 
-def _check(config: dict[str, Any], folder: Path) -> None:
-    """Raise InputError for what our layers cannot do."""
-    file = folder / "config.json"
-    for name, (needed, default) in UNLIKE_OURS.items():
-        value = config.get(name, default)
-        if (value or False) != needed:
-            raise InputError(f"{file}: models with {name}={value!r} cannot be imported; it must be {needed!r}")
-    for name in ("attention_heads", "ffn_dim"):
-        sides = [size_of(config, f"{side}_{name}", file) for side in ("encoder", "decoder")]
-        if sides[0] != sides[1]:
-            raise InputError(f"{file}: encoder and decoder must have the same {name}. Received: {sides}")
-    activation = config.get("activation_function")
-    if activation not in ACTIVATIONS:
-        raise InputError(f"{file}: activation_function must be one of {', '.join(ACTIVATIONS)}. Received: {activation}")
-
-
 def _model_of(config: dict[str, Any], sources: int, targets: int, file: Path) -> ModelConfig:
-    encoder, decoder = size_of(config, "encoder_layers", file), size_of(config, "decoder_layers", file)
     tied = config.get("tie_word_embeddings", True)
     shared = "all" if config.get("share_encoder_decoder_embeddings", True) else "target"
     return ModelConfig(
-        num_layers=encoder,
-        num_decoder_layers=decoder if decoder != encoder else None,
-        d_model=size_of(config, "d_model", file),
-        num_heads=size_of(config, "encoder_attention_heads", file),
-        dff=size_of(config, "encoder_ffn_dim", file),
+        **sizes_of(config, UNLIKE_OURS, file),
         input_vocab_size=sources,
         target_vocab_size=targets,
-        dropout_rate=float(config.get("dropout", 0.1)),
-        attention_dropout_rate=float(config.get("attention_dropout", 0.0)),
-        activation=ACTIVATIONS[config["activation_function"]],
         norm="post",
-        norm_epsilon=EPSILON,
         positions="opus",
         share_embeddings=shared if tied else "none",
         output_bias=True,
@@ -115,20 +85,17 @@ def _vocabularies(folder: Path, config: dict[str, Any]) -> tuple[Vocabulary, Voc
 
 
 def _vocabulary(file: Path, size: int, config: dict[str, Any]) -> Vocabulary:
-    ids = read_json(file)
-    if not (isinstance(ids, dict) and sorted(ids.values()) == list(range(len(ids)))):
-        raise InputError(f"{file} must have an id for each piece, from 0 on without a gap")
-    if len(ids) != size:
-        raise InputError(f"{file} has {len(ids)} pieces, and the model {size}: they are not of one model")
-    pieces = sorted(ids, key=ids.__getitem__)
+    pieces = read_pieces(file)
+    if len(pieces) != size:
+        raise InputError(f"{file} has {len(pieces)} pieces, and the model {size}: they are not of one model")
     pad, start = config.get("pad_token_id", size - 1), config.get("decoder_start_token_id")
     for name in ("</s>", "<unk>"):
-        if name not in ids:
+        if name not in pieces:
             raise InputError(f"{file} has no piece {name}")
     start = pad if start is None else start
     if not (0 <= pad < size and 0 <= start < size):
         raise InputError(f"{file} has {size} pieces, no padding or start token of id {pad} or {start}")
-    return Vocabulary(pieces, pad=pad, unknown=ids["<unk>"], end=ids["</s>"], start=start)
+    return Vocabulary(pieces, pad=pad, unknown=pieces.index("<unk>"), end=pieces.index("</s>"), start=start)
 
 
 def _weights(

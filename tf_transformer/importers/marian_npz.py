@@ -163,6 +163,8 @@ def _decoding_of(decoder: dict[str, Any]) -> DecodingConfig:
         max_length=MAX_LENGTH,
         max_extra_length=MAX_LENGTH,
         max_source_length=MAX_LENGTH,
+        # Divided by its length, a translation may be beaten by any longer one: to exclude that takes all 512 steps.
+        likely_stopping=True,
     )
 
 

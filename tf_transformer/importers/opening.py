@@ -7,12 +7,12 @@ from typing import Any
 
 from tf_transformer.config import Config, override
 from tf_transformer.errors import InputError
-from tf_transformer.importers import marian, marian_npz
+from tf_transformer.importers import hub, m2m100, marian, marian_npz
 from tf_transformer.importers.folder import read_json
 from tf_transformer.importers.imported import Imported, write
 from tf_transformer.runs.directory import RunDirectory
 
-ARCHITECTURES: dict[str, Callable[[Path], Imported]] = {"marian": marian.read}
+ARCHITECTURES: dict[str, Callable[[Path], Imported]] = {"marian": marian.read, "m2m_100": m2m100.read}
 """What reads a folder of transformers, by the model_type of its config.json."""
 MAY_BE_SET = ("model.positions", "model.norm_epsilon")
 """The settings of the model that do not follow from its weights; those of decoding and data do not either."""
@@ -22,7 +22,8 @@ def import_model(model: str | Path, run_dir: str | Path, *layers: Mapping[str, A
     """Write the model of others as a run directory.
 
     Args:
-        model: a folder as transformers saves a model; or an .npz of Marian, or the folder of its decoder.yml.
+        model: a folder as transformers saves a model; or an .npz of Marian, or the folder of its decoder.yml; or the
+            name of a model on the Hugging Face Hub, where the extra hub is installed.
         run_dir: a new folder.
         *layers: settings to lay over what the folder says, as `override` takes them: of decoding, of data, and those
             of the model that do not follow from the weights.
@@ -33,8 +34,15 @@ def import_model(model: str | Path, run_dir: str | Path, *layers: Mapping[str, A
     """
     if Path(run_dir).exists():
         raise InputError(f"{run_dir} exists: give another --run-dir, or remove it")
-    imported = _reader(Path(model))(Path(model))
-    return write(imported._replace(config=_changed(imported.config, layers)), run_dir)
+    folder = Path(model)
+    if from_hub := hub.is_name(folder):
+        folder = hub.download(str(model))
+    imported = _reader(folder)(folder)
+    if from_hub:
+        imported = imported._replace(origin=imported.origin | {"name": str(model)})
+    config = _changed(imported.config, layers)
+    config.decoding.check_languages(imported.languages)
+    return write(imported._replace(config=config), run_dir)
 
 
 def _reader(model: Path) -> Callable[[Path], Imported]:

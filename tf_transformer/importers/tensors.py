@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import importlib.metadata
 import json
 import zipfile
 import zlib
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import h5py
 import ml_dtypes  # noqa: F401 - gives NumPy the type bfloat16
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -17,9 +19,16 @@ from tf_transformer.errors import InputError
 
 INDEX = "model.safetensors.index.json"
 SAFETENSORS = "model.safetensors"
+KERAS = "tf_model.h5"
 TORCH = "pytorch_model.bin"
+NAMES_IN_KERAS = {"kernel": "weight", "bias": "bias", "gamma": "weight", "beta": "bias", "embeddings": "weight"}
+"""What the last part of a name in Keras's format is in PyTorch's; a kernel is turned there."""
+SAFE_TORCH = (2, 10)
+"""CVE-2026-24747: up to 2.9 such a file could run code in spite of `weights_only`."""
 DAMAGED = (SafetensorError, OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
 """What reading a damaged file raises."""
+DAMAGED_KERAS = (RuntimeError, TypeError, KeyError, AttributeError)
+"""What h5py raises besides."""
 
 
 class Tensors:
@@ -49,7 +58,7 @@ class Tensors:
         array = self._array(name)
         if array.shape != shape:
             raise InputError(f"{self.where}: {name} must be of shape {[*shape]}. Received: {[*array.shape]}")
-        return array.astype(np.float32)
+        return array.astype(np.float32, copy=False)
 
     def take_bytes(self, name: str) -> bytes:
         """Return an array of bytes, whatever its length; otherwise as `take`."""
@@ -60,7 +69,7 @@ class Tensors:
     def _array(self, name: str) -> np.ndarray:
         try:
             array = self._read[name]()
-        except DAMAGED as error:
+        except (*DAMAGED, *DAMAGED_KERAS) as error:
             raise InputError(f"{self.where} is damaged: {name} cannot be read: {error}") from None
         self._taken.add(name)
         return array
@@ -79,7 +88,7 @@ class Tensors:
 
 @contextlib.contextmanager
 def open_tensors(folder: Path) -> Iterator[Tensors]:
-    """Open the weights of a folder as transformers writes it: safetensors, or else PyTorch's own format.
+    """Open the weights of a folder as transformers writes it: safetensors, or else Keras's or PyTorch's format.
 
     Raises:
         InputError: there are none; a damaged file; PyTorch's format where torch is not installed.
@@ -92,10 +101,13 @@ def open_tensors(folder: Path) -> Iterator[Tensors]:
         yield from _safetensors(folder, [folder / part for part in parts])
     elif (folder / SAFETENSORS).exists():
         yield from _safetensors(folder / SAFETENSORS, [folder / SAFETENSORS])
+    elif (folder / KERAS).exists() and not ((folder / TORCH).exists() and reads_torch()):
+        # Some on the Hub are older than PyTorch's beside them, and lack the bias of the logits.
+        yield from _keras(folder / KERAS)
     elif (folder / TORCH).exists():
         yield _torch(folder / TORCH)
     else:
-        raise InputError(f"{folder} has no weights: neither {SAFETENSORS} nor {TORCH} is there")
+        raise InputError(f"{folder} has no weights: none of {SAFETENSORS}, {KERAS} and {TORCH} is there")
 
 
 @contextlib.contextmanager
@@ -129,6 +141,43 @@ def _safetensors(where: Path, files: list[Path]) -> Iterator[Tensors]:
         yield Tensors(where, read)
 
 
+def _keras(file: Path) -> Iterator[Tensors]:
+    """Read Keras's format, as transformers wrote it until version 5, under the names that PyTorch's has."""
+    datasets: list[h5py.Dataset] = []
+    try:
+        with h5py.File(file) as opened:
+            opened.visititems(lambda _, item: datasets.append(item) if isinstance(item, h5py.Dataset) else None)
+            yield Tensors(file, {_name_of(dataset.name): functools.partial(_array_of, dataset) for dataset in datasets})
+    except InputError:
+        raise
+    except (*DAMAGED, *DAMAGED_KERAS) as error:
+        raise InputError(f"{file} is damaged: {error}") from None
+
+
+def _name_of(path: str) -> str:
+    """Return the name in PyTorch's format of `/model/tf_marian_mt_model/model/encoder/layers.0/fc1/kernel:0`."""
+    *parts, last = path.removesuffix(":0").split("/")
+    side = next((i for i, part in enumerate(parts) if part in ("encoder", "decoder")), None)
+    if side is not None:
+        return ".".join(["model", *parts[side:], NAMES_IN_KERAS.get(last, last)])
+    # `/model/model.shared/model.shared/embeddings:0` and `/final_logits_bias/final_logits_bias:0`
+    # and, in older files, `/model/model.shared/weight:0`
+    return f"{parts[-1]}.{NAMES_IN_KERAS.get(last, last)}" if last in (*NAMES_IN_KERAS, "weight") else last
+
+
+def _array_of(dataset: Any) -> np.ndarray:
+    array = np.asarray(dataset)
+    return array.T if dataset.name.endswith("/kernel:0") else array
+
+
+def reads_torch() -> bool:
+    """Say whether PyTorch is there, in a version that reads its format safely."""
+    try:
+        return tuple(int(part) for part in importlib.metadata.version("torch").split(".")[:2]) >= SAFE_TORCH
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
 def _torch(file: Path) -> Tensors:
     """Read PyTorch's format, which is a pickle: without `weights_only` it could run any code."""
     try:
@@ -138,8 +187,7 @@ def _torch(file: Path) -> Tensors:
             f"{file} needs PyTorch to be read: pip install torch, or have transformers save the model again, which "
             f"writes {SAFETENSORS}"
         ) from None
-    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 10):
-        # CVE-2026-24747: up to 2.9 such a file could run code in spite of `weights_only`.
+    if not reads_torch():
         raise InputError(f"{file} needs PyTorch 2.10 or later to be read. Received: {torch.__version__}")
     try:
         tensors = torch.load(file, map_location="cpu", weights_only=True, mmap=True)

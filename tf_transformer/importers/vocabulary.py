@@ -1,6 +1,7 @@
 """Vocabularies of other models in our order of ids, and their SentencePiece models made to give these ids."""
 
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, SPECIAL_TOKENS, START, UNKNOWN
 from tf_transformer.errors import InputError
+from tf_transformer.importers.folder import read_json
 
 UNLIKELY = -100.0
 """The bias of a token that their model has not: no probability in float32, and no infinity in a smoothed loss."""
@@ -25,6 +27,8 @@ class Vocabulary(NamedTuple):
     end: int
     start: int | None
     """what the decoder reads first; it may be one of the others. None stands for a vector of zeros"""
+    control: frozenset[str] = frozenset()
+    """pieces that no text has, such as the tokens of languages"""
 
     def order(self) -> list[int]:
         """Return for each of our ids the one of theirs, or one more than they have.
@@ -41,7 +45,10 @@ class Vocabulary(NamedTuple):
 
     def table(self, theirs: np.ndarray) -> np.ndarray:
         """Return a table of embeddings [V, D] in our order."""
-        return np.concatenate([theirs, np.zeros_like(theirs[:1])])[self.order()]
+        order = np.array(self.order())
+        ours = np.take(theirs, order, axis=0, mode="clip")  # it may be large: no second copy is made
+        ours[order == len(self.pieces)] = 0
+        return ours
 
     def bias(self, theirs: np.ndarray) -> np.ndarray:
         """Return the bias of the logits [V] in our order; a token that they have not, and the start, are unlikely."""
@@ -50,24 +57,46 @@ class Vocabulary(NamedTuple):
         return ours
 
 
+def read_pieces(file: Path) -> list[str]:
+    """Return the pieces of a vocab.json in the order of their ids.
+
+    Raises:
+        InputError: it is missing or damaged, or not such a file.
+    """
+    ids = read_json(file)
+    if not (isinstance(ids, dict) and sorted(ids.values()) == list(range(len(ids)))):
+        raise InputError(f"{file} must have an id for each piece, from 0 on without a gap")
+    return sorted(ids, key=ids.__getitem__)
+
+
+def parsed(model: bytes, name: str) -> sentencepiece_model_pb2.ModelProto:
+    """Return a SentencePiece model.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    except DecodeError:
+        proto = None
+    if proto is None or len(proto.pieces) < SPECIAL_TOKENS:
+        raise InputError(f"{name} is not a SentencePiece model")
+    return proto
+
+
 def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
     """Return a SentencePiece model that cuts text as `model` does, and gives our ids.
 
     Pieces of the vocabulary that the model has not, those of the other language, are unused by it. Its own pieces that
     the vocabulary has not keep their part in the cut: they stand beyond the vocabulary, and are unknown to `Tokenizer`.
-    `>>de<<` and the like are one token each.
+    `>>de<<` and the like are one token each. The control pieces of the vocabulary are no text.
 
     Raises:
         InputError: not a SentencePiece model.
     """
-    try:
-        proto = sentencepiece_model_pb2.ModelProto.FromString(model)
-    except DecodeError:
-        raise InputError(f"{name} is not a SentencePiece model") from None
+    proto = parsed(model, name)
     kind = sentencepiece_model_pb2.ModelProto.SentencePiece
     own = {piece.piece: piece for piece in proto.pieces if piece.type not in (kind.CONTROL, kind.UNKNOWN)}
-    if not own:
-        raise InputError(f"{name} is not a SentencePiece model")
     ordinary = vocabulary.ordinary()
     special = {PAD: "<pad>", UNKNOWN: "<unk>", START: "<s>", END: "</s>"}
     taken = {*ordinary, *own}
@@ -78,11 +107,12 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
             text = f"<{text}>"
         pieces.append(kind(piece=text, score=0.0, type=kind.UNKNOWN if i == UNKNOWN else kind.CONTROL))
     for text in ordinary:
-        if text in own:
+        if text in own and text not in vocabulary.control:
             pieces.append(own.pop(text))
         else:
             foreign = kind.USER_DEFINED if re.fullmatch(LANGUAGE_CODE, text) else kind.UNUSED
-            pieces.append(kind(piece=text, score=0.0, type=foreign))
+            type = kind.CONTROL if text in vocabulary.control else foreign
+            pieces.append(kind(piece=text, score=0.0, type=type))
     pieces += own.values()
     ours = sentencepiece_model_pb2.ModelProto()
     ours.CopyFrom(proto)

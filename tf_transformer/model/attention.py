@@ -9,6 +9,7 @@ from keras import ops
 from tf_transformer.model.cache import Cache, FixedKeyValue, KeyValue
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.linear import Linear
+from tf_transformer.model.masks import boolean
 
 
 def scaled_dot_product_attention(query: Any, key: Any, value: Any, mask: Any = None, dropout: Any = None) -> Any:
@@ -95,6 +96,7 @@ class MultiHeadAttention(ExplicitMaskLayer):
         if (context is None) != self.is_self_attention:
             built = "self-attention" if self.is_self_attention else "attention to a context"
             raise ValueError(f"this layer was built for {built}; make another for the other kind. Received: {context=}")
+        mask = None if mask is None else boolean(mask)
         if mask is not None and len(mask.shape) == 2:
             # What Keras itself hands on from `Embedding(mask_zero=True)`: the padding of what is attended to.
             mask = ops.expand_dims(mask, axis=1)

@@ -11,7 +11,7 @@ from tf_transformer.model.cache import Cache, KeyValue
 from tf_transformer.model.embeddings import TokenEmbedding
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.feed_forward import FeedForward
-from tf_transformer.model.masks import causal_mask
+from tf_transformer.model.masks import boolean, causal_mask
 from tf_transformer.model.options import passed_on, taken, with_options
 from tf_transformer.model.residual import Residual
 from tf_transformer.model.stack import Stack
@@ -88,7 +88,7 @@ class DecoderLayer(ExplicitMaskLayer):
         causal = causal_mask(x.shape[1] or keras.ops.shape(x)[1])
         if mask is not None and len(mask.shape) == 2:
             mask = keras.ops.expand_dims(mask, axis=1)  # a padding mask [B, T]
-        mask = causal if mask is None else keras.ops.logical_and(mask, causal)
+        mask = causal if mask is None else keras.ops.logical_and(boolean(mask), causal)
         y, _ = self.self_attention(self.self_residual.enter(x), mask=mask, training=training)
         x = self.self_residual.leave(x, y, training)
         y, weights = self.cross_attention(self.cross_residual.enter(x), context, mask=context_mask, training=training)

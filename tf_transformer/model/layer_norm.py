@@ -44,7 +44,8 @@ class LayerNorm(keras.layers.Layer):
 
             return normal, gradient
 
-        y = with_gradient(normalise, ops.cast(inputs, "float32")) * self.gamma + self.beta
+        gamma, beta = (ops.cast(weight, "float32") for weight in (self.gamma, self.beta))
+        y = with_gradient(normalise, ops.cast(inputs, "float32")) * gamma + beta
         return ops.cast(y, self.compute_dtype)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:

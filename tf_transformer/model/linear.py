@@ -19,6 +19,8 @@ class Linear(keras.layers.Layer):
             Glorot-uniform with its own fans, as if it stood alone.
         activation: name of a Keras activation; none by default.
         use_bias: whether to add a bias, initially zero.
+        lora_rank: as in `enable_lora`, which is called where it is given.
+        lora_alpha: as in `enable_lora`.
     """
 
     def __init__(
@@ -28,6 +30,8 @@ class Linear(keras.layers.Layer):
         parts: int = 1,
         activation: str | None = None,
         use_bias: bool = True,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -38,6 +42,9 @@ class Linear(keras.layers.Layer):
         self.parts = parts
         self.activation = keras.activations.get(activation)
         self.use_bias = use_bias
+        self.lora_rank = lora_rank
+        self.lora_alpha = lora_alpha
+        self.lora_enabled = False
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Create the weights for inputs [..., D]."""
@@ -51,10 +58,54 @@ class Linear(keras.layers.Layer):
         self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], self.units), initializer=initial)
         if self.use_bias:
             self.bias = self.add_weight(name="bias", shape=(self.units,), initializer="zeros")
+        self.built = True
+        if self.lora_rank:
+            self.enable_lora(self.lora_rank, lora_alpha=self.lora_alpha)
+
+    def enable_lora(
+        self,
+        rank: int,
+        a_initializer: Any = "he_uniform",
+        b_initializer: Any = "zeros",
+        lora_alpha: float | None = None,
+    ) -> None:
+        """Freeze the kernel [D, units], and learn a product of low rank beside it (LoRA, Hu et al. 2021).
+
+        What `keras.layers.Dense.enable_lora` does, by the same names: the kernel counts as
+        `kernel + lora_alpha / rank * lora_kernel_a @ lora_kernel_b`. Nothing changes at first, for the second factor is
+        zero. Fused projections have the first factor in common.
+
+        Args:
+            rank: of the product, R: the factors are [D, R] and [R, units].
+            a_initializer: of the first factor.
+            b_initializer: of the second.
+            lora_alpha: scales the product; the rank by default.
+
+        Raises:
+            ValueError: a layer that is not built, or has such factors already.
+        """
+        if not self.built or self.lora_enabled:
+            raise ValueError("LoRA is enabled once, on a layer that is built")
+        self.lora_rank, self.lora_alpha = rank, rank if lora_alpha is None else lora_alpha
+        self.lora_scale = self.lora_alpha / rank
+        self._tracker.unlock()
+        for name, shape, initializer in (
+            ("lora_kernel_a", (self.kernel.shape[0], rank), a_initializer),
+            ("lora_kernel_b", (rank, self.units), b_initializer),
+        ):
+            setattr(self, name, self.add_weight(name=name, shape=shape, initializer=initializer))
+        self._tracker.lock()
+        self.kernel.trainable = False
+        self.lora_enabled = True
 
     def call(self, x: Any) -> Any:
         """Map x [..., D] to [..., units]."""
-        y = ops.matmul(ops.reshape(x, (-1, x.shape[-1])), self.kernel)
+        rows = ops.reshape(x, (-1, x.shape[-1]))
+        y = ops.matmul(rows, self.kernel)
+        if self.lora_enabled:
+            # By the few columns first: no gradient of the size of the kernel is made.
+            change = ops.matmul(ops.matmul(rows, self.lora_kernel_a), self.lora_kernel_b)
+            y = ops.add(y, ops.multiply(change, self.lora_scale))
         if self.use_bias:
             y = ops.add(y, self.bias)
         y = self.activation(y)
@@ -71,4 +122,5 @@ class Linear(keras.layers.Layer):
             "parts": self.parts,
             "activation": keras.activations.serialize(self.activation),
             "use_bias": self.use_bias,
+            **({"lora_rank": self.lora_rank, "lora_alpha": self.lora_alpha} if self.lora_rank else {}),
         }

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import keras
 from keras import ops
 
 from tf_transformer.config.special_tokens import PAD
@@ -16,3 +17,17 @@ def causal_mask(length: Any) -> Any:
     """Attend to a position itself and to those before it (paper 3.2.3). Returns [1, T, T], T = `length`."""
     positions = ops.arange(length)
     return ops.expand_dims(ops.expand_dims(positions, 1) >= ops.expand_dims(positions, 0), 0)
+
+
+def boolean(mask: Any) -> Any:
+    """Return a mask that is boolean.
+
+    Raises:
+        ValueError: it is not: an additive mask, or one of 0 and 1, would mean something else.
+    """
+    if (dtype := keras.backend.standardize_dtype(mask.dtype)) != "bool":
+        raise ValueError(
+            "mask must be boolean, True = attend: give mask == 0 for an additive mask, mask == 1 for one of 0 and 1. "
+            f"Received: a mask of type {dtype}"
+        )
+    return mask

@@ -103,7 +103,7 @@ class Transformer(keras.Model):
 
     def build(self, input_shape: Any) -> None:
         """Create the weights for a pair of shapes [B, S], [B, T]."""
-        source, target = input_shape
+        source, target = _pair(input_shape, all(isinstance(shape, tuple | list) for shape in input_shape))
         d_model = self.config["d_model"]
         self.encoder.build(source)
         self.decoder.build(target, (*source, d_model))
@@ -118,9 +118,18 @@ class Transformer(keras.Model):
                 autocast=False,
             )
 
+    def __call__(self, inputs: Any, *others: Any, **settings: Any) -> Any:
+        """As `call`; Keras would take a second argument for `training`."""
+        _pair(inputs, not others)
+        return super().__call__(inputs, **settings)
+
     def call(self, inputs: tuple[Any, Any], training: bool | None = None) -> Any:
-        """Return the logits [B, T, V], float32, for `(source_ids [B, S], target_ids [B, T])`."""
-        source_ids, target_ids = inputs
+        """Return the logits [B, T, V], float32, for `(source_ids [B, S], target_ids [B, T])`.
+
+        Raises:
+            ValueError: no such pair.
+        """
+        source_ids, target_ids = _pair(inputs)
         source_mask = padding_mask(source_ids)
         context = self.encoder(source_ids, mask=source_mask, training=training)
         x = self.decoder(
@@ -175,3 +184,10 @@ class Transformer(keras.Model):
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
         return super().get_config() | self.config
+
+
+def _pair(inputs: Any, is_one: bool = True) -> Any:
+    """Return a pair of inputs, or of their shapes."""
+    if not (is_one and isinstance(inputs, tuple | list) and len(inputs) == 2):
+        raise ValueError("call the model with a pair, model((source_ids, target_ids)): each is [B, length], integers")
+    return inputs

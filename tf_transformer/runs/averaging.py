@@ -12,7 +12,14 @@ from tf_transformer.files import written_whole
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.averaged_checkpoints import place_of_average, to_average
 from tf_transformer.runs.directory import RunDirectory, write_run
-from tf_transformer.runs.weights import build_model, saved_names, tokenizer_files, tokenizers_of, weights
+from tf_transformer.runs.weights import (
+    build_model,
+    low_rank_changes,
+    saved_names,
+    tokenizer_files,
+    tokenizers_of,
+    weights,
+)
 
 
 def average_checkpoints(paths: Sequence[Path], model: keras.Model) -> None:
@@ -43,6 +50,15 @@ def _means(paths: Sequence[Path], names: Sequence[str]) -> Mapping[str, np.ndarr
     return {name: means[saved[name]] for name in names}
 
 
+def _means_of_low_rank(paths: Sequence[Path], frozen: Path, names: Sequence[str]) -> Mapping[str, np.ndarray]:
+    """Return the frozen weights with the mean of what low-rank factors add to them."""
+    means = {name: array.copy() for name, array in checkpoints.read(frozen, names).items()}
+    for path in paths:
+        for name, change in low_rank_changes(path).items():
+            means[name] += change / len(paths)
+    return means
+
+
 def average_run(
     run_dir: str | Path,
     output: str | Path | None = None,
@@ -71,12 +87,13 @@ def average_run(
     chosen = to_average(run, last=last, best=best)
     place = place_of_average(run, output, last=last, best=best)
     steps = [checkpoints.state_of(path)["step"] for path in chosen]
-    means = _means(chosen, list(weights(build_model(run.config))))
+    names = list(weights(build_model(run.config)))
+    means = _means(chosen, names) if run.frozen is None else _means_of_low_rank(chosen, run.frozen, names)
     facts = run.facts() | {"averaged": {"run": str(run.path.resolve()), "steps": steps}}
-    training = dataclasses.replace(run.config.training, ema_decay=0.0)
+    training = dataclasses.replace(run.config.training, ema_decay=0.0, lora_rank=0)
     with written_whole(place) as beside:
         beside.mkdir()
         config = dataclasses.replace(run.config, training=training)
         id = write_run(beside, config, tokenizer_files(*tokenizers_of(run)), facts)
-        checkpoints.write(RunDirectory(beside).checkpoints, steps[-1], means, {"averaged": steps, "run": id})
+        checkpoints.write(RunDirectory(beside).checkpoints, steps[-1], means.items(), {"averaged": steps, "run": id})
     return RunDirectory(place)

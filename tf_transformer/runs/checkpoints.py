@@ -4,6 +4,7 @@ NumPy alone reads them. Every array in them carries a checksum; two of them are 
 of the others.
 """
 
+import contextlib
 import errno
 import io
 import json
@@ -12,7 +13,7 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,16 +83,21 @@ def save(folder: Path, step: int, variables: Mapping[str, Any], state: dict[str,
     Raises:
         InputError: there is no room; the checkpoints before are kept.
     """
-    return write(folder, step, {name: variable.numpy() for name, variable in variables.items()}, state)
+    return write(folder, step, ((name, variable.numpy()) for name, variable in variables.items()), state)
 
 
-def write(folder: Path, step: int, values: Mapping[str, np.ndarray], state: dict[str, Any]) -> Path:
-    """Write a checkpoint of NumPy arrays; otherwise as `save`."""
+def write(folder: Path, step: int, values: Iterable[tuple[str, np.ndarray]], state: dict[str, Any]) -> Path:
+    """Write a checkpoint of NumPy arrays, each under its name, one by one; otherwise as `save`."""
     place = path_of(folder, step)
     try:
         with written_whole(place) as beside, beside.open("wb") as file:
-            texts = {STATE: json.dumps({"step": step} | state), NAMES: "\n".join(values)}
-            np.savez(file, allow_pickle=False, **{name: np.array(text) for name, text in texts.items()}, **values)
+            names = []
+            with zipfile.ZipFile(file, "w", allowZip64=True) as saved:
+                for name, value in values:
+                    _add(saved, name, value)
+                    names.append(name)
+                _add(saved, STATE, np.array(json.dumps({"step": step} | state)))
+                _add(saved, NAMES, np.array("\n".join(names)))
             file.flush()
             os.fsync(file.fileno())
         _to_disk(folder)
@@ -103,6 +109,12 @@ def write(folder: Path, step: int, values: Mapping[str, np.ndarray], state: dict
             "kept. Make room and give the same command to go on"
         ) from None
     return place
+
+
+def _add(saved: zipfile.ZipFile, name: str, value: np.ndarray) -> None:
+    """Write an array as `np.savez` does."""
+    with saved.open(f"{name}.npy", "w", force_zip64=True) as member:
+        np.lib.format.write_array(member, np.asanyarray(value), allow_pickle=False)
 
 
 def _to_disk(folder: Path) -> None:
@@ -142,13 +154,22 @@ def read(checkpoint: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
         MissingCheckpointError: it is there no more.
         CorruptCheckpointError: a damaged file.
     """
+    with _opened(checkpoint) as (saved, there):
+        return {name: _array(saved, name) for name in set(names) & there}
+
+
+@contextlib.contextmanager
+def _opened(checkpoint: Path) -> Iterator[tuple[zipfile.ZipFile, set[str]]]:
+    """Open a checkpoint; gives the file, and the names of what is in it. Errors as of `read`."""
     try:
         with zipfile.ZipFile(checkpoint) as saved:
             there = {name.removesuffix(".npy") for name in saved.namelist()}
             # The index of the file, unlike all else in it, has no checksum.
             if {STATE, NAMES, *str(_array(saved, NAMES)).split("\n")} - {""} != there:
                 raise CorruptCheckpointError(f"{checkpoint} is damaged: its index is wrong")
-            return {name: _array(saved, name) for name in set(names) & there}
+            yield saved, there
+    except InputError:
+        raise
     except FileNotFoundError:
         raise MissingCheckpointError(f"{checkpoint} is there no more: training deletes the older ones") from None
     except (ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
@@ -175,25 +196,25 @@ def _array(saved: zipfile.ZipFile, name: str) -> np.ndarray:
 def restore(checkpoint: Path, variables: Mapping[str, Any]) -> dict[str, Any]:
     """Assign the saved values to Keras variables, by name, and return the state that was saved with them.
 
-    All are read before the first is assigned.
+    All are read before the first is assigned, and then once more: a large model has no room for them twice.
 
     Raises:
         MissingCheckpointError: it is there no more.
         CorruptCheckpointError: a damaged file.
         InputError: a variable that was not saved, or one of another shape.
     """
-    values = read(checkpoint, [STATE, *variables])
-    for name, variable in variables.items():
-        if name not in values:
-            raise InputError(f"{checkpoint} is of another model: it holds no {name}")
-        if tuple(variable.shape) != values[name].shape:
-            raise InputError(
-                f"{checkpoint} is of another model: {name} has shape {tuple(variable.shape)} here, "
-                f"{values[name].shape} there"
-            )
-    for name, variable in variables.items():
-        variable.assign(values[name])
-    return json.loads(str(values[STATE]))
+    with _opened(checkpoint) as (saved, there):
+        state = json.loads(str(_array(saved, STATE)))
+        for name, variable in variables.items():
+            if name not in there:
+                raise InputError(f"{checkpoint} is of another model: it holds no {name}")
+            if tuple(variable.shape) != (shape := _array(saved, name).shape):
+                raise InputError(
+                    f"{checkpoint} is of another model: {name} has shape {tuple(variable.shape)} here, {shape} there"
+                )
+        for name, variable in variables.items():
+            variable.assign(_array(saved, name))
+        return state
 
 
 def mean(known: Sequence[Path], names: Iterable[str]) -> dict[str, np.ndarray]:

@@ -16,6 +16,9 @@ OF_EXPORT = Path("assets.extra", "tf_transformer.json")
 WARM_UP = Path("assets.extra", "tf_serving_warmup_requests")
 """Where an export has the requests that a server runs before it serves it: TensorFlow Serving's "SavedModel warmup"."""
 
+LANGUAGES = ("source_language", "target_language")
+"""What settings of the search and inputs of signatures call the languages of a model of several."""
+
 
 def is_export(path: str | Path) -> bool:
     """Say whether a folder is a SavedModel."""
@@ -66,3 +69,8 @@ class Described:
         self.path = Path(path)
         self.description = describe(self.path)
         self.config = override(Config(), self.description["config"])
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Those that it translates between, each with a token; () where it has one direction."""
+        return tuple(self.description.get("languages", ()))

@@ -16,6 +16,10 @@ from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import FORMAT_VERSION, OF_RUN, Described
 from tf_transformer.version import __version__
 
+CHECKPOINTS = "checkpoints"
+"""The folder of the checkpoints."""
+FROZEN = "frozen"
+"""The folder of the weights that training leaves as they are."""
 PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
 OWN_FACTS = ("format_version", "id", "packages", "config")
 """What `write_run` puts into the description itself."""
@@ -66,7 +70,12 @@ class RunDirectory(Described):
     @property
     def checkpoints(self) -> Path:
         """The folder of the checkpoints."""
-        return self.path / "checkpoints"
+        return self.path / CHECKPOINTS
+
+    @property
+    def frozen(self) -> Path | None:
+        """The file of the weights that training leaves as they are; None where it changes all."""
+        return checkpoints.path_of(self.path / FROZEN, 0) if self.config.training.lora_rank else None
 
     @property
     def history(self) -> Path:
@@ -171,21 +180,29 @@ def find_run(path: Path) -> RunDirectory | None:
     return RunDirectory(path) if path.exists() and (not path.is_dir() or contents_of(path)) else None
 
 
-def write_run(folder: Path, config: Config, tokenizers: Mapping[str, bytes], facts: Mapping[str, Any]) -> str:
-    """Write what a new run begins with into an empty folder, and return what its checkpoints know it by.
+def write_run(
+    folder: Path, config: Config, tokenizers: Mapping[str, bytes], facts: Mapping[str, Any], id: str | None = None
+) -> str:
+    """Write what a new run begins with into its folder, and return what its checkpoints know it by.
 
     Args:
-        folder: of the run.
+        folder: of the run, which is new.
         config: resolved.
         tokenizers: the SentencePiece models by the names of their files: `tokenizer.model`, or `source.model` and
             `target.model`.
         facts: what else to remember, such as the data and the number of parameters; JSON.
+        id: what the checkpoints know it by, as `new_id` gives it; a new one by default.
     """
+    id = id or new_id()
     for name, model in tokenizers.items():
         (folder / name).write_bytes(model)
-    id = uuid.uuid4().hex
     _write_description(folder, config, facts, id)
     return id
+
+
+def new_id() -> str:
+    """Return what the checkpoints of a new run may know it by."""
+    return uuid.uuid4().hex
 
 
 def _write_description(folder: Path, config: Config, facts: Mapping[str, Any], id: str | None) -> None:

@@ -1,19 +1,25 @@
 """Models with the weights that a run has saved."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from tf_transformer.config import Config
 from tf_transformer.errors import InputError
 from tf_transformer.model import Transformer
+from tf_transformer.model.linear import Linear
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.tokenizers import Tokenizer
+
+FACTORS = ("lora_kernel_a", "lora_kernel_b")
+"""What Keras calls the low-rank factors of a kernel. They are scaled by alpha / rank, which is 1 here."""
 
 
 class Loaded(NamedTuple):
@@ -63,22 +69,49 @@ def check_backend(what: str) -> None:
 
 
 def restore_best(run: RunDirectory, model: keras.Model) -> dict[str, Any]:
-    """Give a model of the same kind the weights of the best checkpoint, and return the state saved with them."""
-    by_name = weights(model)
+    """Give a model of the same kind the weights of the best checkpoint, and return the state saved with them.
+
+    Low-rank factors that were trained beside them are merged into them. Those that the model has stay as they are.
+    """
+    by_name = {name: weight for name, weight in weights(model).items() if weight.name not in FACTORS}
 
     def restore(checkpoint: Path) -> dict[str, Any]:
-        names = saved_names(checkpoint, by_name)
-        return checkpoints.restore(checkpoint, {names[name]: weight for name, weight in by_name.items()})
+        if run.frozen is None:
+            names = saved_names(checkpoint, by_name)
+            return checkpoints.restore(checkpoint, {names[name]: weight for name, weight in by_name.items()})
+        changes = low_rank_changes(checkpoint)
+        checkpoints.restore(run.frozen, by_name)
+        for name, change in changes.items():
+            by_name[name].assign_add(change)
+        return checkpoints.state_of(checkpoint)
 
     return run.read_best(restore)
+
+
+def low_rank_changes(checkpoint: Path) -> dict[str, np.ndarray]:
+    """Return what the low-rank factors of a checkpoint add to kernels, by the names of these."""
+    firsts = [name for name in checkpoints.names_in(checkpoint) if name.endswith(f"/{FACTORS[0]}")]
+    kernels = [name.removesuffix(FACTORS[0]) for name in firsts]
+    names = saved_names(checkpoint, [kernel + factor for kernel in kernels for factor in FACTORS])
+    values = checkpoints.read(checkpoint, names.values())
+    return {f"{kernel}kernel": np.matmul(*(values[names[kernel + factor]] for factor in FACTORS)) for kernel in kernels}
+
+
+def train_low_rank(model: keras.Model, rank: int) -> None:
+    """Put low-rank factors beside the kernels of all projections of a built model, and freeze all else (LoRA)."""
+    for layer in model._flatten_layers():
+        if isinstance(layer, Linear):
+            layer.enable_lora(rank)
+    for weight in model.trainable_variables:
+        weight.trainable = weight.name in FACTORS
 
 
 def tokenizers_of(run: RunDirectory) -> tuple[Tokenizer, Tokenizer]:
     """Return the tokenizers of source and target: one object when shared."""
     source, target = run.tokenizer_paths()
     model = run.config.model
-    loaded = Tokenizer.load(source, model.input_vocab_size)
-    return loaded, loaded if source == target else Tokenizer.load(target, model.target_vocab_size)
+    loaded = Tokenizer.load(source, model.input_vocab_size, run.languages)
+    return loaded, loaded if source == target else Tokenizer.load(target, model.target_vocab_size, run.languages)
 
 
 def tokenizer_files(source: Tokenizer, target: Tokenizer) -> Mapping[str, bytes]:
@@ -91,6 +124,16 @@ def tokenizer_files(source: Tokenizer, target: Tokenizer) -> Mapping[str, bytes]
 def weights(model: keras.Model) -> dict[str, Any]:
     """Return the weights of a model under the names that checkpoints use."""
     return {variable.path: variable for variable in model.weights}
+
+
+def count_of(model: keras.Model) -> int:
+    """Return how many parameters a model has, without low-rank factors, which are merged."""
+    return sum(math.prod(weight.shape) for weight in model.weights if weight.name not in FACTORS)
+
+
+def frozen_of(model: keras.Model) -> dict[str, Any]:
+    """Return those that training leaves as they are."""
+    return {name: weight for name, weight in weights(model).items() if not weight.trainable}
 
 
 def average_name(weight: str) -> str:

@@ -8,11 +8,13 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.serving import json_form, origin
 from tf_transformer.serving.batching import Arrays
 from tf_transformer.serving.exchange import Handler, read, while_connected, write
 from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import Model
+from tf_transformer.serving.tensors import check_size
 from tf_transformer.serving.version import Version
 
 FILES = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
@@ -39,32 +41,34 @@ class PageApi:
 
     async def translate(self, request: Request) -> Response:
         """Translate a text line by line; gives for each line what the search found."""
-        text = await self._text(request)
+        text, asked = await self._text(request)
         version = self._model.version
         lines = [line.removesuffix("\r") for line in text.split("\n")]
         shown = self._shown(version)
         return await self._predict(
-            *(request, version, "translate_n_best", lines),
+            *(request, version, "translate_n_best", lines, asked),
             lambda rows: {"model": shown, "lines": [_line(row) for row in rows]},
         )
 
     async def attention(self, request: Request) -> Response:
         """Show what each token of the translation of a line attended to."""
-        text = await self._text(request)
+        text, asked = await self._text(request)
         return await self._predict(
-            *(request, self._model.version, "translate_with_attention", [text]),
+            *(request, self._model.version, "translate_with_attention", [text], asked),
             lambda rows: {key: rows[0][key] for key in ("source_tokens", "target_tokens", "attention")},
         )
 
-    async def _text(self, request: Request) -> str:
+    async def _text(self, request: Request) -> tuple[str, dict[str, Any]]:
+        """Return the text of a request, and what else it asks for."""
         origin.check(request.headers)
         kind = request.headers.get("content-type", "")
         if kind.partition(";")[0].strip().lower() != "application/json":
             raise Refused(415, f"the body must be of type application/json. Received: {kind[:100]!r}")
-        text = (await read(request, self._model.limits)).get("text")
+        asked = await read(request, self._model.limits)
+        text = asked.get("text")
         if not isinstance(text, str) or not text.strip():
             raise Refused(400, "give 'text', a sentence or several lines")
-        return text
+        return text, asked
 
     async def _predict(
         self,
@@ -72,10 +76,18 @@ class PageApi:
         version: Version,
         signature: str,
         lines: list[str],
+        asked: dict[str, Any],
         show: Callable[[list[dict[str, Any]]], dict[str, Any]],
     ) -> Response:
         self._model.check_signature(version, signature)
-        columns = json_form.columns_of({"inputs": lines}, ("text",))
+        check_size(len(lines), self._model.limits.max_sentences)
+        inputs = version.signatures.inputs[signature]
+        languages = dict(zip(LANGUAGES, version.direction, strict=True))
+        named = {name: [asked.get(name, languages[name])] for name in LANGUAGES if name in inputs}
+        # Each language is read once, not for every line.
+        columns = json_form.columns_of({"inputs": {"text": lines, **named}}, inputs)
+        version.check_languages(columns)  # before it waits for its turn
+        columns = {**columns, **{name: columns[name] * len(lines) for name in named}}
 
         def answer(outputs: Arrays) -> Response:
             return write(show(json_form.answer(outputs, by_rows=True)["predictions"]))
@@ -83,8 +95,14 @@ class PageApi:
         return await while_connected(request, self._model.predict(version, signature, columns, answer))
 
     def _shown(self, version: Version) -> dict[str, Any]:
-        source, target = version.languages
-        return {"name": self._model.name, "version": version.number, "source": source, "target": target}
+        source, target = version.direction
+        return {
+            "name": self._model.name,
+            "version": version.number,
+            "source": source,
+            "target": target,
+            "languages": version.languages,
+        }
 
 
 def file(name: str, kind: str) -> Handler:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the ops of the tokenizers
 from google.protobuf.json_format import MessageToDict
@@ -12,6 +13,7 @@ from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from tf_transformer.errors import InputError
+from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.serving.batching import Arrays, Sentence
 
 DEFAULT = "serving_default"
@@ -72,14 +74,18 @@ class Signatures:
         found = self._model.signatures[signature](**columns)
         return {name: tensor.numpy() for name, tensor in found.items()}
 
-    def count(self, sentences: Sequence[Sentence]) -> list[int]:
-        """Return the tokens of sentences [B], of all inputs together: bytes, where the model does not count tokens."""
+    def count(self, signature: str, sentences: Sequence[Sentence]) -> list[int]:
+        """Return the tokens of sentences [B] for a signature: bytes, where the model does not count tokens.
+
+        All inputs count together, but for those that name languages.
+        """
+        places = [i for i, name in enumerate(self.inputs[signature]) if name not in LANGUAGES]
+        texts = [(sentence[i],) for sentence in sentences for i in places]
         if not self._has_count:
-            return [sum(map(len, sentence)) for sentence in sentences]
-        texts = [(text,) for sentence in sentences for text in sentence]
-        (counts,) = self.call(COUNT, texts).values()
-        width = len(texts) // max(1, len(sentences))
-        return counts.reshape(len(sentences), width).sum(axis=1).tolist()
+            counts = np.array([len(text) for (text,) in texts], int)
+        else:
+            (counts,) = self.call(COUNT, texts).values()
+        return counts.reshape(len(sentences), len(places)).sum(axis=1).tolist()
 
     def _is_count(self) -> bool:
         specs = tuple(self._specs.get(COUNT, {}).values())

@@ -11,8 +11,8 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
-from tf_transformer.errors import InputError
-from tf_transformer.runs.descriptions import OF_EXPORT, WARM_UP, describe
+from tf_transformer.errors import InputError, unknown
+from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT, WARM_UP, Described
 from tf_transformer.serving.batching import Arrays, Batcher, Job, Sentence
 from tf_transformer.serving.limits import Limits, Refused
 from tf_transformer.serving.signatures import DEFAULT, Signatures
@@ -50,8 +50,7 @@ class Version:
             count=count,
         )
         self._requests = self._requests_of(path / WARM_UP)
-        self.languages = self._languages(path)
-        """Those of source and target; None where the export does not say."""
+        self.direction, self.languages = self._languages(path)
 
     def run(self, signature: str, columns: Columns, over: threading.Event) -> Arrays:
         """Call a signature with sentences, and wait for its answer.
@@ -65,10 +64,11 @@ class Version:
             For each of its outputs an array [B, ...].
 
         Raises:
-            Refused: more than `max_tokens`; an answer that is too large; nobody waits.
+            Refused: more than `max_tokens`; an unknown language; an answer that is too large; nobody waits.
         """
+        self.check_languages(columns)
         sentences = self._sentences(signature, columns)
-        tokens = self.signatures.count(sentences)
+        tokens = self.signatures.count(signature, sentences)
         if sum(tokens) > self._limits.max_tokens:
             raise Refused(400, f"a request may have {self._limits.max_tokens} tokens. Received: {sum(tokens)}")
         job = Job(signature, sentences, tokens, over)
@@ -99,16 +99,26 @@ class Version:
     def _sentences(self, signature: str, columns: Columns) -> list[Sentence]:
         return list(zip(*(columns[name] for name in self.signatures.inputs[signature]), strict=True))
 
-    def _languages(self, path: Path) -> tuple[str | None, str | None]:
+    def check_languages(self, columns: Columns) -> None:
+        """Raise Refused for a language that the model does not have; a batch with it would fail for all."""
+        for name in LANGUAGES:
+            for language in dict.fromkeys(columns.get(name, ())) if self.languages else ():
+                if (text := language.decode("utf-8", "replace")) not in self.languages:
+                    raise Refused(400, f"{name}: {unknown('language', text[:100], self.languages)}")
+
+    def _languages(self, path: Path) -> tuple[tuple[str | None, str | None], tuple[str, ...]]:
+        """Return the languages of source and target, as far as the export says them, and all that it has a token of."""
         if not (path / OF_EXPORT).exists():
-            return None, None
+            return (None, None), ()
         try:
-            data = describe(path)["config"].get("data", {})
+            described = Described(path)
         except InputError as error:
             # It translates all the same; what it says of itself is for people.
             log.warning("version %d: %s", self.number, error)
-            return None, None
-        return data.get("source"), data.get("target")
+            return (None, None), ()
+        data, decoding = described.config.data, described.config.decoding
+        direction = (decoding.source_language or data.source, decoding.target_language or data.target)
+        return direction, described.languages
 
     def _requests_of(self, path: Path) -> dict[str, list[Columns]]:
         """Return for each signature the requests of a file that TensorFlow Serving would warm up with."""

@@ -17,9 +17,9 @@ from tf_transformer.evaluation import bleu_metric
 from tf_transformer.files import contents_replaced, settle
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import OF_RUN
-from tf_transformer.runs.directory import RunDirectory, find_run, write_run
+from tf_transformer.runs.directory import FROZEN, RunDirectory, find_run, write_run
 from tf_transformer.runs.lock import sole_writer
-from tf_transformer.runs.weights import build_model, restore_best, tokenizer_files
+from tf_transformer.runs.weights import build_model, count_of, frozen_of, restore_best, tokenizer_files, train_low_rank
 from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import make_optimizer
@@ -87,13 +87,16 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
     keras.utils.set_random_seed(config.training.seed)
     with strategy.scope():
         trainer = make_trainer(config)
-        if start.base:
+        if resumed and resumed.frozen:
+            # Those of the base may have changed, where it has been trained further.
+            checkpoints.restore(resumed.frozen, frozen_of(trainer.trained))
+        elif start.base:
             restore_best(start.base, trainer.trained)
     variables = variables_of(trainer.trained, trainer.optimizer)
     place = restore(resumed, variables, strategy) if resumed else Place()
     machines = Machines(strategy)
     with naming_lost_machines(strategy):
-        check_same_start(machines, place, start.texts.description(), start.tokenizers)
+        check_same_start(machines, place, start.description(), start.tokenizers)
     vary_dropout(trainer.trained, strategy)
     if resumed and (finished := _finished(resumed, config, place)):
         log.info("%s is trained: %s", path, finished)
@@ -155,14 +158,14 @@ def _watching(work: _Work, run: RunDirectory | None) -> list[keras.callbacks.Cal
     config, settings = work.start.config, work.start.config.training
     greedy = DecodingConfig(beam_size=1, max_extra_length=config.decoding.max_extra_length)
     translator = Translator(work.trainer.trained, *work.start.tokenizers, greedy)
-    held_out, samples = work.start.held_out(work.validation), settings.samples if run else 0
+    (held_out, directions), samples = work.start.held_out(work.validation), settings.samples if run else 0
     bleu = (settings.bleu_every, settings.bleu_sentences, settings.bleu_tokenize)
     return [
         on.ValidateAverage(),
         on.EpochOrder(work.batches, work.max_steps, skip=work.place.batch),
         on.StopOnNaN(config.model.target_vocab_size),
         on.Throughput(work.batches),
-        on.TranslateValidation(translator, held_out, samples, *bleu, work.machines.mean),
+        on.TranslateValidation(translator, held_out, samples, *bleu, work.machines.mean, directions),
     ]
 
 
@@ -209,6 +212,8 @@ def make_trainer(config: Config) -> Trainer:
     settings = config.training
     float32 = settings.mixed_precision == "float32"
     model = build_model(config, dtype="float32" if float32 else f"mixed_{settings.mixed_precision}")
+    if settings.lora_rank:
+        train_low_rank(model, settings.lora_rank)
     optimizer = make_optimizer(config)
     optimizer.build(model.trainable_variables)
     trainer = Trainer(model, settings.accumulate)
@@ -227,7 +232,11 @@ def _write_run(path: Path, resumed: RunDirectory | None, start: Start, trainer: 
         run = resumed.replace_config(start.config)
         checkpoints.remove_unfinished(run.checkpoints)
         return run
-    facts = {"parameters": trainer.trained.count_params(), "data": start.texts.description()}
+    facts = {"parameters": count_of(trainer.trained), "data": start.description()}
+    if start.languages:
+        facts["languages"] = start.languages
     with contents_replaced(path, OF_RUN.name) as new:
-        write_run(new, start.config, tokenizer_files(*start.tokenizers), facts)
+        id = write_run(new, start.config, tokenizer_files(*start.tokenizers), facts)
+        if start.config.training.lora_rank:
+            checkpoints.save(new / FROZEN, 0, frozen_of(trainer.trained), {"run": id})
     return RunDirectory(path)

@@ -23,6 +23,9 @@ class Adam(keras.optimizers.Adam):
         beta_2: decay of the mean of their squares.
         epsilon: added to the root of that.
         weight_decay: share of a weight, times the learning rate, that is taken off at each step; none by default.
+        ema_warmup: whether the moving average of the weights (`use_ema`) is over fewer updates at the beginning: after
+            t of them its momentum is `ema_momentum`, and (1 + t) / (10 + t) at most. For random weights; those that
+            training was started from are worth keeping in it.
         name: of the optimizer.
         **kwargs: as of `keras.optimizers.Adam`: `global_clipnorm`, `use_ema`, `ema_momentum`, ...
     """
@@ -34,11 +37,17 @@ class Adam(keras.optimizers.Adam):
         beta_2: float = 0.98,
         epsilon: float = 1e-9,
         weight_decay: float | None = None,
+        ema_warmup: bool = False,
         name: str = "adam",
         **kwargs: Any,
     ):
         super().__init__(learning_rate, beta_1, beta_2, epsilon, weight_decay=weight_decay, name=name, **kwargs)
+        self.ema_warmup = ema_warmup
         self.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return super().get_config() | {"ema_warmup": self.ema_warmup}
 
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: Any) -> None:
         """Update a weight; the same formula as Keras's."""
@@ -59,6 +68,20 @@ class Adam(keras.optimizers.Adam):
             epsilon=tf.cast(self.epsilon, dtype),
             grad=tf.cast(gradient, dtype),
         )
+
+    def _update_model_variables_moving_average(self, trainable_variables: list[Any]) -> None:
+        """Update the moving average, over fewer updates at the beginning, where those before say little.
+
+        Keras's momentum from the second update on would hold on to the weights of the first.
+        """
+        if not self.ema_warmup:
+            return super()._update_model_variables_moving_average(trainable_variables)
+        made = tf.cast(self.iterations, tf.float32)
+        momentum = tf.minimum(self.ema_momentum, (1.0 + made) / (10.0 + made)) * tf.cast(made > 0, tf.float32)
+        for variable, average in zip(trainable_variables, self._model_variables_moving_average, strict=True):
+            if self.use_ema and average is not None:
+                share = tf.cast(momentum, average.dtype)
+                average.assign(share * average + (1 - share) * variable)
 
     def _clip_gradients(self, grads: list[Any]) -> list[Any]:
         return grads if self.global_clipnorm else super()._clip_gradients(grads)
@@ -85,6 +108,7 @@ def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
         global_clipnorm=settings.clip_norm or None,
         use_ema=settings.ema_decay > 0,
         ema_momentum=settings.ema_decay,
+        ema_warmup=settings.init_from is None,
     )
     if settings.mixed_precision == "float16":
         return keras.optimizers.LossScaleOptimizer(optimizer, name="loss_scale")

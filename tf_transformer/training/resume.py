@@ -36,7 +36,12 @@ class Place(NamedTuple):
 def refuse_differences(run: RunDirectory, config: Config, texts: dict[str, Any]) -> None:
     """Raise InputError, with the differences shown, where a run was started with another config or text."""
     before = run.description["data"]
-    differences = [f"the text of {split} has changed" for split in texts if texts[split] != before[split]]
+    differences = [
+        f"{what} of {split} has changed"
+        for split, described in texts.items()
+        for key, what in (("fingerprint", "the text"), ("directions", "the direction"))
+        if described.get(key) != before[split].get(key)
+    ]
     file = config.tokenizer.file
     if file and Path(file).read_bytes() != run.tokenizer_paths()[0].read_bytes():
         differences.append(f"{file} is another tokenizer")
@@ -47,7 +52,8 @@ def variables_of(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> d
     """Return all that training changes: weights, optimizer, and the states of the dropout generators."""
     # Keras numbers the generators of a process, so their paths depend on what else was built there.
     seeds = {f"seed/{i}": seed for i, seed in enumerate(dropout_seeds(model))}
-    return weights(model) | {variable.path: variable for variable in optimizer.variables} | seeds
+    trained = {name: weight for name, weight in weights(model).items() if weight.trainable}
+    return trained | {variable.path: variable for variable in optimizer.variables} | seeds
 
 
 def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribute.Strategy) -> Place:

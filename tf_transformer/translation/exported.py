@@ -6,8 +6,9 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
-from tf_transformer.runs.descriptions import Described, is_export
+from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export
 from tf_transformer.tokenizers import text_of
 from tf_transformer.translation.results import Scored, Translations, rows_of, token_scores_of
 
@@ -15,20 +16,33 @@ from tf_transformer.translation.results import Scored, Translations, rows_of, to
 class ExportedTranslator:
     """A SavedModel that `export` wrote.
 
+    Args:
+        path: its folder, or what has been read of it.
+        decoding: between which languages it translates, where it has several; by default those that it was exported
+            with. How it searches was fixed then.
+
     Raises:
-        InputError: not a SavedModel of ours.
+        InputError: not a SavedModel of ours; a language that it does not have.
     """
 
-    def __init__(self, path: str | Path | Described):
+    def __init__(self, path: str | Path | Described, decoding: DecodingConfig | None = None):
         export = path if isinstance(path, Described) else Described(path)
         self.path, self.description, self._decoding = export.path, export.description, export.config.decoding
+        chosen = decoding or self._decoding
+        chosen.check_languages(export.languages)
+        self._languages = {}
+        if export.languages:
+            self._languages = {name: getattr(chosen, name) or getattr(self._decoding, name) for name in LANGUAGES}
         if not is_export(self.path):
             raise InputError(f"{self.path} is not a SavedModel of ours: it has no saved_model.pb")
         try:
             self._model = tf.saved_model.load(os.fspath(self.path))
             self._translate, self._n_best, self._score, self._count = (
                 self._model.signatures[name]
-                for name in ("serving_default", "translate_n_best", "score", "count_tokens")
+                for name in (
+                    "translate_to" if self._languages else "serving_default",
+                    *("translate_n_best", "score", "count_tokens"),
+                )
             )
         except KeyError as error:
             raise InputError(
@@ -39,7 +53,7 @@ class ExportedTranslator:
 
     def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
         """Translate Python strings; warnings name those that were cut, by their numbers where they have some."""
-        found = self._translate(text=text_of(sentences))
+        found = self._translate(text=text_of(sentences), **self._named(len(sentences)))
         texts, scores = found["translation"][:, None], found["score"][:, None]
         return [text for [(text, _)] in rows_of(Translations(texts, scores, found["is_truncated"]), sentences, numbers)]
 
@@ -52,7 +66,7 @@ class ExportedTranslator:
             InputError: more than the beam size of the export.
         """
         self.check_n_best(n)
-        found = self._n_best(text=text_of(sentences))
+        found = self._n_best(text=text_of(sentences), **self._named(len(sentences)))
         rows = rows_of(Translations(found["translations"], found["scores"], found["is_truncated"]), sentences, numbers)
         return [row[:n] for row in rows]
 
@@ -63,9 +77,13 @@ class ExportedTranslator:
     def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
         """Return for every pair of source and target the log-probabilities of the target's tokens."""
         source, target = (text_of([pair[i] for pair in pairs]) for i in range(2))
-        found = self._score(source=source, target=target)
+        found = self._score(source=source, target=target, **self._named(len(pairs)))
         names = ("log_probability", "token_log_probabilities", "tokens", "is_truncated")
         return token_scores_of(Scored(*map(found.__getitem__, names)), pairs, numbers)
+
+    def _named(self, rows: int) -> dict[str, tf.Tensor]:
+        """Return the languages of so many sentences, as the signatures take them."""
+        return {name: tf.fill([rows], language) for name, language in self._languages.items()}
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
         """Return how many source tokens the search takes of each sentence, the end token among them."""

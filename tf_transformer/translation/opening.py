@@ -15,12 +15,13 @@ def open_translator(model: str | Path | Described, decoding: DecodingConfig | No
 
     Args:
         model: its folder, or what has been read of it.
-        decoding: how a run searches; its own settings by default. That of an export was fixed when it was written.
+        decoding: how a run searches; its own settings by default. That of an export was fixed when it was written, but
+            for the languages.
 
     Raises:
         InputError: neither of them, or one without weights.
     """
     path = model.path if isinstance(model, Described) else model
     if is_export(path):
-        return ExportedTranslator(model)
+        return ExportedTranslator(model, decoding)
     return Translator.load(model if isinstance(model, RunDirectory) else path, decoding)

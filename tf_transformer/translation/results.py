@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -10,11 +10,20 @@ import tensorflow as tf
 log = logging.getLogger(__name__)
 
 
+class Languages(NamedTuple):
+    """The languages of B sentences, for a model of several."""
+
+    source: Any
+    """[B], string: those that the sentences are in"""
+    target: Any
+    """[B], string: those to translate to"""
+
+
 class Source(NamedTuple):
     """Tokenised sentences."""
 
     ids: tf.Tensor
-    """[B, S], int32: the end token at the end, then padding"""
+    """[B, S], int32: the token of the language where the model has several, the end token at the end, then padding"""
     is_truncated: tf.Tensor
     """[B], boolean: whether a sentence had more tokens than the search takes, and was cut"""
 

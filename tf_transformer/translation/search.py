@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tf_transformer.config import DecodingConfig
 from tf_transformer.decoding import Hypotheses, Rules, Sentences, beam_search, greedy, length_penalty, sample
+from tf_transformer.decoding.hypotheses import shape_throughout
 from tf_transformer.errors import InputError
 from tf_transformer.model import Transformer
 from tf_transformer.tokenizers import END, PAD, START, UNKNOWN
@@ -34,25 +35,31 @@ class Search:
             raise InputError(f"attention_layer must be at most the layers of the model, {layers}. Received: {layer}")
         self._compiled: dict[int, Any] = {}
 
-    def __call__(self, ids: tf.Tensor, keys: tf.Tensor, n_best: int = 1, prefix: Any = ()) -> Hypotheses:
+    def __call__(
+        self, ids: tf.Tensor, keys: tf.Tensor, n_best: int = 1, prefix: Any = (), languages: Any = ()
+    ) -> Hypotheses:
         """Search for translations of ids.
 
         Args:
-            ids: [B, S], int32: the end token at the end, then padding.
+            ids: [B, S], int32: the token of the language where the model has several, the end token at the end, then
+                padding.
             keys: [B], int64: what decides, with the seed, what is drawn.
             n_best: hypotheses of each.
             prefix: [B, P], int32: tokens to begin with, then padding; () has none.
+            languages: [B], int32: the tokens of the languages to translate to. The decoder reads them after its start
+                token; they are no part of the hypotheses. () where the model has one.
 
         Raises:
             InputError: more wanted than there are hypotheses.
         """
         self.decoding.check_n_best(n_best)
-        tokens = tf.math.count_nonzero(ids != PAD, axis=1, dtype=tf.int32)
-        limits = tf.where(tokens > 1, self._limit(tokens), 0)
+        before = int(tf.is_tensor(languages))  # tokens before the text
+        tokens = tf.math.count_nonzero(ids != PAD, axis=1, dtype=tf.int32) - before
+        limits = tf.where(tokens > 1, self._limit(tokens, before), 0)
         if self.decoding.jit_compile:
-            return self._find_compiled(ids, keys, limits, n_best, prefix)
+            return self._find_compiled(ids, keys, limits, n_best, prefix, languages)
         uniform = self._uniform(keys, tf.reduce_max(tf.concat([limits, [1]], axis=0)))
-        return self._find(ids, limits, uniform, prefix, n_best=n_best)
+        return self._find(ids, limits, uniform, prefix, languages, n_best=n_best)
 
     def alignment(self, ids: tf.Tensor, written: tf.Tensor) -> tf.Tensor:
         """Return what those after `written` [B, T] attend to: [B, T, S], the mean of the attention layer's heads."""
@@ -64,7 +71,7 @@ class Search:
         return self.model.config["max_positions"] if self.model.config["positions"] == "learned" else None
 
     def _find_compiled(
-        self, ids: tf.Tensor, keys: tf.Tensor, limits: tf.Tensor, n_best: int, prefix: Any
+        self, ids: tf.Tensor, keys: tf.Tensor, limits: tf.Tensor, n_best: int, prefix: Any, languages: Any
     ) -> Hypotheses:
         """Search by XLA. It compiles for each size of a batch: they are powers of two, so that there are few."""
         size, width = tf.shape(ids)[0], tf.shape(ids)[1]
@@ -72,38 +79,53 @@ class Search:
         columns = tf.maximum(_power_of_two(width), MIN_WIDTH)
         if self.most_positions is not None:
             columns = tf.minimum(columns, self.most_positions)
-        uniform = self._uniform(keys, self._limit(columns))
+        uniform = self._uniform(keys, self._limit(columns, 0))
         if tf.is_tensor(uniform):
             uniform = tf.pad(uniform, [rows, [0, 0]])
         if tf.is_tensor(prefix):
             length = tf.shape(prefix)[1]
             prefix = tf.pad(prefix, [rows, [0, _power_of_two(length) - length]])
+        if tf.is_tensor(languages):
+            languages = tf.pad(languages, [rows])
         if n_best not in self._compiled:
             find = functools.partial(self._find, n_best=n_best, is_fixed=True)
             self._compiled[n_best] = tf.function(find, jit_compile=True)
         ids = tf.pad(ids, [rows, [0, columns - width]])
-        found = self._compiled[n_best](ids, tf.pad(limits, [rows]), uniform, prefix)
+        found = self._compiled[n_best](ids, tf.pad(limits, [rows]), uniform, prefix, languages)
         return tf.nest.map_structure(lambda tensor: tensor[:size], found)
 
     def _find(
-        self, ids: tf.Tensor, limits: tf.Tensor, uniform: Any, prefix: Any, n_best: int, is_fixed: bool = False
+        self,
+        ids: tf.Tensor,
+        limits: tf.Tensor,
+        uniform: Any,
+        prefix: Any,
+        languages: Any,
+        n_best: int,
+        is_fixed: bool = False,
     ) -> Hypotheses:
         """Search; by tensors whose shapes stay as they are, if they are to be fixed."""
         settings = self.decoding
-        capacity = self._limit(tf.shape(ids)[1]) if is_fixed else None
+        capacity = self._limit(tf.shape(ids)[1], 0) if is_fixed else None
         covered = tf.cast(ids == PAD, tf.float32) if settings.coverage_penalty else ()
-        sentences = Sentences(limits, self.model.encode(ids), prefix, uniform, covered)
+        sentences = Sentences(limits, self.model.encode(ids), prefix, uniform, covered, languages)
         width = settings.hypotheses
-        cache = self.model.empty_cache(tf.size(limits) * width, capacity)
+        rows = tf.size(limits) * width
+        step, cache = self._step, self.model.empty_cache(rows, capacity)
+        if tf.is_tensor(languages):
+            # The start token is read now; the language follows, at what is position 0 of the search.
+            room = None if capacity is None else capacity + 1
+            step = functools.partial(self._step, before=1)
+            cache = self._started(self.model.empty_cache(rows, room), rows, sentences.context)
         banned = (UNKNOWN,) if settings.ban_unknown else ()
         rules = Rules(START, END, PAD, banned, settings.min_length, settings.no_repeat_ngram)
         if settings.temperature:
             cut = (settings.temperature, settings.top_k, settings.top_p)
-            return self._penalised(sample(self._step, cache, sentences, rules, *cut, capacity=capacity))
+            return self._penalised(sample(step, cache, sentences, rules, *cut, capacity=capacity))
         if width == 1:
-            return self._penalised(greedy(self._step, cache, sentences, rules, capacity=capacity))
+            return self._penalised(greedy(step, cache, sentences, rules, capacity=capacity))
         return beam_search(
-            self._step,
+            step,
             cache,
             sentences,
             rules,
@@ -113,11 +135,21 @@ class Search:
             beta=settings.coverage_penalty,
             n_best=n_best,
             early_stopping=settings.early_stopping,
+            likely_stopping=settings.likely_stopping,
             capacity=capacity,
         )
 
-    def _step(self, ids: tf.Tensor, position: tf.Tensor, cache: Any, memory: Any) -> tuple[tf.Tensor, Any, Any]:
-        logits, weights, cache = self.model.decode_step(ids, position, cache, memory)
+    def _started(self, cache: Any, rows: tf.Tensor, memory: Any) -> Any:
+        """Return an empty cache with the start token in it."""
+        shapes = tf.nest.map_structure(shape_throughout, cache)
+        _, _, started = self._step(tf.fill([rows], START), tf.constant(0), cache, memory)
+        # In a graph the loop would take the one position of now for the size of the axis.
+        return tf.nest.map_structure(tf.compat.v1.placeholder_with_default, started, shapes)
+
+    def _step(
+        self, ids: tf.Tensor, position: tf.Tensor, cache: Any, memory: Any, before: int = 0
+    ) -> tuple[tf.Tensor, Any, Any]:
+        logits, weights, cache = self.model.decode_step(ids, position + before, cache, memory)
         if not self.decoding.coverage_penalty:
             return logits, (), cache
         attention = self._mean_of_heads(weights)
@@ -134,9 +166,13 @@ class Search:
         penalty = length_penalty(lengths, self.decoding.length_penalty, self.decoding.length_penalty_offset)
         return found._replace(scores=found.log_probabilities / penalty)
 
-    def _limit(self, tokens: tf.Tensor) -> tf.Tensor:
-        """Return the most target tokens of sources of so many tokens, the end token among them."""
-        most = [length for length in (self.decoding.max_length, self.most_positions) if length is not None]
+    def _limit(self, tokens: tf.Tensor, before: int) -> tf.Tensor:
+        """Return the most target tokens of sources of so many tokens, the end token among them.
+
+        So many are read before the first of them, besides the start token.
+        """
+        positions = None if self.most_positions is None else self.most_positions - before
+        most = [length for length in (self.decoding.max_length, positions) if length is not None]
         limit = tokens - 1 + self.decoding.max_extra_length
         return tf.minimum(limit, min(most)) if most else limit
 

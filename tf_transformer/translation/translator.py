@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from tf_transformer.config import DecodingConfig
 from tf_transformer.decoding import Hypotheses
+from tf_transformer.errors import InputError
 from tf_transformer.model import Transformer
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import check_backend, load
@@ -16,6 +17,7 @@ from tf_transformer.tokenizers import END, PAD, START, Tokenizer, text_of
 from tf_transformer.translation.results import (
     Aligned,
     Attention,
+    Languages,
     Scored,
     Source,
     Translations,
@@ -23,6 +25,9 @@ from tf_transformer.translation.results import (
     token_scores_of,
 )
 from tf_transformer.translation.search import Search
+
+LEAST_DIRECTED = 3
+"""Source tokens that a search must take where the language is one of them."""
 
 
 class Translator(tf.Module):
@@ -32,10 +37,12 @@ class Translator(tf.Module):
         model: a built Transformer.
         source_tokenizer: of the source language.
         target_tokenizer: of the target language; the same object where both share one.
-        decoding: how a translation is searched for; beam search as in the paper by default.
+        decoding: how a translation is searched for; beam search as in the paper by default. It also says between which
+            languages, where the tokenizers have several and a method is not told.
 
     Raises:
-        InputError: an attention layer that the model does not have; another backend of Keras than TensorFlow.
+        InputError: an attention layer or a language that the model does not have; another backend of Keras than
+            TensorFlow.
     """
 
     def __init__(
@@ -51,8 +58,19 @@ class Translator(tf.Module):
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.decoding = decoding or DecodingConfig()
+        self.decoding.check_languages(source_tokenizer.languages)
         self._search = Search(model, self.decoding)
+        if source_tokenizer.languages and self._most_source < LEAST_DIRECTED:
+            raise InputError(
+                f"max_source_length must be at least {LEAST_DIRECTED} for a model of several languages: that of the "
+                f"sentence is a token, and so is the end. Received: {self._most_source}"
+            )
         self._n_best: dict[int, Any] = {}
+        strings = tf.TensorSpec([None], tf.string)
+        self._score = tf.function(lambda source, target: self.score(source, target), input_signature=[strings] * 2)
+        self._translate_to = tf.function(
+            lambda text, source, target: self.translate(text, Languages(source, target)), input_signature=[strings] * 3
+        )
 
     @classmethod
     def load(
@@ -78,51 +96,60 @@ class Translator(tf.Module):
         """Translate a string, or strings of any shape, to strings of that shape. The empty string stays empty."""
         return tf.reshape(self.translate(tf.reshape(text, [-1])).texts, tf.shape(text))
 
-    def translate(self, text: tf.Tensor) -> Translations:
+    def translate(self, text: tf.Tensor, languages: Languages | None = None) -> Translations:
         """Translate strings [B].
+
+        Args:
+            text: the sentences.
+            languages: as in `search`.
 
         Returns:
             Of each one translation; its score is the summed log-probability of its tokens, the end token among them.
             An empty string, and one of white space only, gives an empty string of score 0.
         """
-        source, found = self.search(text)
+        source, found = self.search(text, languages=languages)
         texts = self.target_tokenizer.detokenize(found.ids[:, 0])
         return Translations(texts, found.log_probabilities[:, 0], source.is_truncated)
 
-    def translate_n_best(self, text: tf.Tensor, n: int, prefix: Any = ()) -> Translations:
+    def translate_n_best(
+        self, text: tf.Tensor, n: int, prefix: Any = (), languages: Languages | None = None
+    ) -> Translations:
         """Translate strings [B] in n ways each, n at most the beam size.
 
         Args:
             text: the sentences.
             n: translations of each.
             prefix: as in `search`.
+            languages: as in `search`.
 
         Returns:
             Of each n translations; their scores are what they are ranked by, the log-probability divided by the
             length penalty. Where a search found fewer than n, the rest is empty, with a score of -inf.
         """
-        source, found = self.search(text, n, prefix)
+        source, found = self.search(text, n, prefix, languages)
         size, length = tf.shape(found.ids)[0], tf.shape(found.ids)[2]
         flat = self.target_tokenizer.detokenize(tf.reshape(found.ids, [size * n, length]))
         return Translations(tf.reshape(flat, [size, n]), found.scores, source.is_truncated)
 
-    def translate_with_attention(self, text: tf.Tensor) -> Aligned:
+    def translate_with_attention(self, text: tf.Tensor, languages: Languages | None = None) -> Aligned:
         """Translate strings [B], and show what each token of a translation attended to."""
-        source, found = self.search(text)
+        source, found = self.search(text, languages=languages)
         target_ids = _without_padding(found.ids[:, 0])
+        read, before = self._read(target_ids, languages)
+        attention = self._search.alignment(source.ids, read)[:, before:]
         return Aligned(
             self.target_tokenizer.detokenize(target_ids),
             self.source_tokenizer.pieces_of(source.ids),
             self.target_tokenizer.pieces_of(target_ids),
-            tf.where(target_ids[:, :, None] == PAD, 0.0, self._search.alignment(source.ids, _shifted(target_ids))),
+            tf.where(target_ids[:, :, None] == PAD, 0.0, attention),
             source.is_truncated,
         )
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)] * 2)
-    def score(self, sources: tf.Tensor, targets: tf.Tensor) -> Scored:
+    def score(self, sources: tf.Tensor, targets: tf.Tensor, languages: Languages | None = None) -> Scored:
         """Return how probable the model finds the targets [B] as translations of the sources [B]."""
-        source, (labels, is_cut) = self.encode_source(sources), self._encode_target(targets)
-        logits = self.model((source.ids, _shifted(labels)), training=False)
+        source, (labels, is_cut) = self.encode_source(sources, languages), self._encode_target(targets)
+        read, before = self._read(labels, languages)
+        logits = self.model((source.ids, read), training=False)[:, before:]
         of_tokens = tf.gather(logits, labels, batch_dims=2) - tf.reduce_logsumexp(logits, axis=-1)
         of_tokens = tf.where(labels != PAD, of_tokens, 0.0)
         lengths = tf.math.count_nonzero(labels, 1, dtype=tf.int32)
@@ -135,14 +162,16 @@ class Translator(tf.Module):
             source: a sentence.
             target: its translation; by default the one that the search finds.
         """
+        self._check_directed()
         source_ids, target_ids = self._ids(text_of([source]))
         if target is not None:
             target_ids = self._encode_target(text_of([target])).ids
-        weights = self.model.attention((source_ids, _shifted(target_ids)))
+        read, before = self._read(target_ids, None)
+        weights = self.model.attention((source_ids, read))
         return Attention(
             [piece.decode() for piece in self.source_tokenizer.pieces_of(source_ids)[0].numpy()],
             [piece.decode() for piece in self.target_tokenizer.pieces_of(target_ids)[0].numpy()],
-            np.stack([layer[0].numpy().astype(np.float32) for layer in weights]),
+            np.stack([layer[0, :, before:].numpy().astype(np.float32) for layer in weights]),
         )
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
@@ -151,7 +180,9 @@ class Translator(tf.Module):
         source, found = self.search(text)
         return source.ids, _without_padding(found.ids[:, 0])
 
-    def search(self, text: tf.Tensor, n_best: int = 1, prefix: Any = ()) -> tuple[Source, Hypotheses]:
+    def search(
+        self, text: tf.Tensor, n_best: int = 1, prefix: Any = (), languages: Languages | None = None
+    ) -> tuple[Source, Hypotheses]:
         """Search for the translations of strings [B].
 
         Args:
@@ -159,36 +190,96 @@ class Translator(tf.Module):
             n_best: hypotheses of each.
             prefix: strings [B] that the translations begin with, as the tokenizer cuts them, as far as there is room;
                 () has none.
+            languages: of each string, where the model has several; by default those of `decoding` for all.
 
         Raises:
-            InputError: more wanted than there are hypotheses.
+            InputError: more wanted than there are hypotheses; no languages, or wrong ones.
             ValueError: another number of prefixes than of strings.
         """
-        source = self.encode_source(text)
+        source = self.encode_source(text, languages)
         if not (isinstance(prefix, tuple) and not prefix):
             prefix = tf.convert_to_tensor(prefix, tf.string)
             if not prefix.shape.is_compatible_with(source.is_truncated.shape):
                 raise ValueError(f"give a prefix for each string. Received: {prefix.shape=}, {source.ids.shape=}")
             prefix = self.target_tokenizer.tokenize(prefix).to_tensor(PAD)
-        return source, self._search(source.ids, tf.strings.to_hash_bucket_fast(text, 2**31 - 1), n_best, prefix)
+        keys = tf.strings.to_hash_bucket_fast(text, 2**31 - 1)
+        return source, self._search(
+            source.ids, keys, n_best, prefix, self._target_languages(tf.shape(text)[0], languages)
+        )
 
-    def encode_source(self, text: tf.Tensor) -> Source:
+    def encode_source(self, text: tf.Tensor, languages: Languages | None = None) -> Source:
         """Tokenise strings [B], and cut what is longer than the search takes."""
-        return _encoded(self.source_tokenizer.tokenize(text), self._most_source)
+        tokens = self.source_tokenizer.tokenize(text)
+        if not self.source_tokenizer.languages:
+            return _encoded(tokens, self._most_source)
+        ids = self._ids_of_languages("source", tf.shape(text)[0], languages)
+        return _encoded(tokens, self._most_source, ids)
+
+    def _target_languages(self, rows: tf.Tensor, languages: Languages | None) -> Any:
+        """Return the tokens [B] of the languages to translate to; () where the model has one."""
+        return self._ids_of_languages("target", rows, languages) if self.target_tokenizer.languages else ()
+
+    def _ids_of_languages(self, side: str, rows: tf.Tensor, languages: Languages | None) -> tf.Tensor:
+        """Return the tokens [B] of the languages of one side: those given, or those of all sentences."""
+        tokenizer = getattr(self, f"{side}_tokenizer")
+        if languages is not None:
+            return tokenizer.language_ids(getattr(languages, side))
+        self._check_directed()
+        return tf.fill([rows], tokenizer.languages[getattr(self.decoding, f"{side}_language")])
+
+    def _check_directed(self) -> None:
+        """Raise InputError where the model has several languages, and `decoding` does not say between which."""
+        self.decoding.check_directed(self.source_tokenizer.languages)
+
+    def _read(self, ids: tf.Tensor, languages: Languages | None) -> tuple[tf.Tensor, int]:
+        """Return what the decoder reads to write ids [B, T], and how many tokens of it are before the start of them.
+
+        That is the start token, the language where the model has several, and all but the last of the ids.
+        """
+        rows = tf.shape(ids)[0]
+        front = [tf.fill([rows, 1], START)]
+        if self.target_tokenizer.languages:
+            front.append(self._target_languages(rows, languages)[:, None])
+        return tf.concat([*front, ids], axis=1)[:, :-1], len(front) - 1
 
     def _encode_target(self, text: tf.Tensor) -> Source:
         """Tokenise translations, and cut what is longer than the search could write."""
         most = self.decoding.max_source_length + self.decoding.max_extra_length
-        return _encoded(self.target_tokenizer.tokenize(text), min(most, self._search.most_positions or most))
+        positions = self._search.most_positions
+        room = most if positions is None else positions - bool(self.target_tokenizer.languages)
+        return _encoded(self.target_tokenizer.tokenize(text), min(most, room))
 
     @property
     def _most_source(self) -> int:
         most = self.decoding.max_source_length
         return min(most, self._search.most_positions or most)
 
-    def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
-        """Translate Python strings; warnings name those that were cut, by their numbers where they have some."""
-        return [best for [(best, _)] in self.n_best_strings(sentences, 1, numbers)]
+    def translate_strings(
+        self,
+        sentences: list[str],
+        numbers: Sequence[int] | None = None,
+        source_languages: list[str] | None = None,
+        target_languages: list[str] | None = None,
+    ) -> list[str]:
+        """Translate Python strings; warnings name those that were cut, by their numbers where they have some.
+
+        A model of several languages may be told those of each sentence; by default they are those of `decoding`.
+
+        Raises:
+            InputError: no languages, or wrong ones.
+        """
+        if source_languages is None and target_languages is None:
+            return [best for [(best, _)] in self.n_best_strings(sentences, 1, numbers)]
+        named = []
+        for side, given in (("source", source_languages), ("target", target_languages)):
+            language = getattr(self.decoding, f"{side}_language")
+            if given is None and language is None:
+                self._check_directed()
+            named.append([language] * len(sentences) if given is None else given)
+            getattr(self, f"{side}_tokenizer").check_languages(named[-1])
+        found = self._translate_to(*map(text_of, (sentences, *named)))
+        found = Translations(found.texts[:, None], found.scores[:, None], found.is_truncated)
+        return [text for [(text, _)] in rows_of(found, sentences, numbers)]
 
     def n_best_strings(
         self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
@@ -196,9 +287,11 @@ class Translator(tf.Module):
         """Translate Python strings in n ways each: the translations with their scores, the best first.
 
         Raises:
-            InputError: more than the beam size.
+            InputError: more than the beam size; no languages.
         """
-        self.check_n_best(n)  # an error within a tf.function would come out as another one
+        # An error within a tf.function would come out as another one.
+        self.check_n_best(n)
+        self._check_directed()
         if n not in self._n_best:
             signature = [tf.TensorSpec([None], tf.string)]
             self._n_best[n] = tf.function(lambda text: self.translate_n_best(text, n), input_signature=signature)
@@ -210,25 +303,32 @@ class Translator(tf.Module):
 
     def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
         """Return for every pair of source and target the log-probabilities of the target's tokens."""
+        self._check_directed()
         sides = (text_of([pair[i] for pair in pairs]) for i in range(2))
-        return token_scores_of(self.score(*sides), pairs, numbers)
+        return token_scores_of(self._score(*sides), pairs, numbers)
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
         """Return how many source tokens the search takes of each sentence, the end token among them."""
-        return [min(count + 1, self._most_source) for count in self.source_tokenizer.count(sentences)]
+        return self.count(text_of(sentences)).numpy().tolist()
+
+    def count(self, text: tf.Tensor) -> tf.Tensor:
+        """Return the same for strings [B], int32 [B]."""
+        added = 1 + bool(self.source_tokenizer.languages)
+        lengths = tf.cast(self.source_tokenizer.tokenize(text).row_lengths(), tf.int32)
+        return tf.minimum(lengths + added, self._most_source)
 
 
-def _encoded(tokens: tf.RaggedTensor, most: int) -> Source:
-    """Return tokens [B, any] with the end token after them, `most` at most in all."""
-    ids = tf.concat([tokens[:, : most - 1], tf.fill([tokens.nrows(), 1], END)], axis=1)
-    return Source(ids.to_tensor(PAD), tokens.row_lengths() >= most)
+def _encoded(tokens: tf.RaggedTensor, most: int, languages: tf.Tensor | None = None) -> Source:
+    """Return tokens [B, any], after those of their languages [B] if there are such, with the end token after them.
+
+    They are `most` at most in all.
+    """
+    front = [] if languages is None else [languages[:, None]]
+    room = most - len(front) - 1
+    ids = tf.concat([*front, tokens[:, :room], tf.fill([tokens.nrows(), 1], END)], axis=1)
+    return Source(ids.to_tensor(PAD), tokens.row_lengths() > room)
 
 
 def _without_padding(ids: tf.Tensor) -> tf.Tensor:
     """Return ids [B, T] as long as the longest of them: a search may have gone on after the best were found."""
     return ids[:, : tf.reduce_max(tf.concat([tf.math.count_nonzero(ids, 1, dtype=tf.int32), [0]], axis=0))]
-
-
-def _shifted(ids: tf.Tensor) -> tf.Tensor:
-    """Return what the decoder reads to write ids [B, T]: the start token, and all but the last of them."""
-    return tf.concat([tf.fill([tf.shape(ids)[0], 1], START), ids], axis=1)[:, :-1]

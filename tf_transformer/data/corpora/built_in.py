@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data import toy
+from tf_transformer.data.corpora.languages import Direction
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.toy import copy_task
 from tf_transformer.errors import InputError, unknown
@@ -39,14 +40,19 @@ class BuiltIn:
         """Raise InputError for another split, or other languages."""
         if split not in self._splits:
             raise unknown("split", split, self._splits, where=f" of {self.data.corpus}")
-        languages = (self.data.source or TOY_LANGUAGES[0], self.data.target or TOY_LANGUAGES[1])
-        if self.data.corpus == "toy" and languages != TOY_LANGUAGES:
+        if self.data.corpus == "toy" and self._direction not in (TOY_LANGUAGES, TOY_LANGUAGES[::-1]):
             raise InputError(
-                "toy goes from en to de: leave --source and --target out, or give these. "
-                f"Received: {languages[0]} to {languages[1]}"
+                "toy goes from en to de, or from de to en: leave --source and --target out, or give these. "
+                f"Received: {self._direction[0]} to {self._direction[1]}"
             )
 
     def read(self, split: str) -> Pairs:
         """Return the pairs of a split."""
         self.check(split)
-        return Pairs.of(self._pairs(split))
+        pairs = Pairs.of(self._pairs(split))
+        return Pairs(*pairs[::-1]) if self._direction == TOY_LANGUAGES[::-1] else pairs
+
+    @property
+    def _direction(self) -> Direction:
+        """The direction that toy is read in, which need not be named."""
+        return self.data.source or TOY_LANGUAGES[0], self.data.target or TOY_LANGUAGES[1]

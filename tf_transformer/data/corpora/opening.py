@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from tf_transformer.config import DataConfig
 from tf_transformer.data.corpora.built_in import BuiltIn
 from tf_transformer.data.corpora.folder import Folder
+from tf_transformer.data.corpora.languages import Direction, directed, direction_of, without_direction
 from tf_transformer.data.corpora.tfds import Tfds
 from tf_transformer.data.corpora.tsv import Tsv
 from tf_transformer.data.pairs import Pairs
@@ -48,6 +49,7 @@ def open_corpus(data: DataConfig) -> Corpus:
     Raises:
         InputError: there is none.
     """
+    data = directed(data)
     name = data.corpus
     if name is None:
         raise InputError("no data: name a folder, a .tsv file, tfds:NAME, toy or copy with --data")
@@ -75,17 +77,55 @@ def read(data: DataConfig, split: str) -> Pairs:
 
 def check_training_splits(data: DataConfig) -> None:
     """Raise InputError where the corpora have not the splits to train and validate on, as `Corpus.check` can tell."""
-    for name in (data.corpus, *data.extra_corpora):
-        open_corpus(dataclasses.replace(data, corpus=name)).check(data.train_split)
-    held_out = validation_data(data)
-    corpus = open_corpus(held_out)
-    if not corpus.needs_tensorflow:
-        corpus.check(validation_split(held_out))
+    directions(data)
+    for one in training_data(data):
+        open_corpus(one).check(data.train_split)
+    for held_out in validation_data(data).values():
+        corpus = open_corpus(held_out)
+        if not corpus.needs_tensorflow:
+            corpus.check(validation_split(held_out))
 
 
-def validation_data(data: DataConfig) -> DataConfig:
-    """Return the same, with the corpus that the validation split is in."""
-    return dataclasses.replace(data, corpus=data.validation_corpus or data.corpus)
+def training_data(data: DataConfig) -> list[DataConfig]:
+    """Return for each of the corpora the same, with that one alone."""
+    return [dataclasses.replace(data, corpus=name) for name in (data.corpus, *data.extra_corpora)]
+
+
+def directions(data: DataConfig) -> list[Direction | None]:
+    """Return the direction of each corpus; None of those that do not name it, where there is but one.
+
+    Raises:
+        InputError: corpora of several directions, and one that does not name its own.
+    """
+    corpora = training_data(data)
+    found = [direction_of(corpus) for corpus in corpora]
+    if None in found and len(set(found)) > 1:
+        raise InputError(
+            "corpora of several directions must each be named with its own, such as --data corpus:en-de --data "
+            f"corpus:en-fr. Received: {corpora[found.index(None)].corpus}"
+        )
+    return found
+
+
+def validation_data(data: DataConfig) -> dict[int, DataConfig]:
+    """Return the same, with the corpora that validation splits are in, by the numbers of corpora with their direction.
+
+    That is the first corpus of each direction, unless `data` names another one.
+
+    Raises:
+        InputError: as `directions`; one that is named, of another direction than all corpora.
+    """
+    found = directions(data)
+    if data.validation_corpus is None:
+        corpora = training_data(data)
+        return {found.index(direction): corpora[found.index(direction)] for direction in dict.fromkeys(found)}
+    held_out = dataclasses.replace(data, corpus=data.validation_corpus)
+    if len(set(found)) == 1:
+        return {0: held_out}
+    if (direction := direction_of(held_out)) not in found:
+        names = ["-".join(one) for one in found if one]
+        raise unknown("direction", "-".join(direction or ("none",)), names, where=f" of {data.validation_corpus}")
+    return {found.index(direction): held_out}
 
 
 def validation_split(data: DataConfig) -> str:
@@ -104,5 +144,8 @@ def validation_split(data: DataConfig) -> str:
 
 def absolute(name: str | None) -> Any:
     """Return the name of a corpus so that it means the same from every folder."""
-    kind = next((kind for kind in KINDS if name is not None and kind.takes(name)), None)
-    return os.path.abspath(name) if name is not None and kind is not None and kind.is_path else name
+    if name is None:
+        return None
+    corpus, _ = without_direction(name)
+    kind = next((kind for kind in KINDS if kind.takes(corpus)), None)
+    return os.path.abspath(corpus) + name.removeprefix(corpus) if kind is not None and kind.is_path else name

@@ -27,9 +27,10 @@ async function translate(text) {
   find("send").setAttribute("aria-disabled", "true");
   find("problem").textContent = "";
   try {
-    const answer = await ask("translate", text, mine.signal);
+    const languages = chosenLanguages();
+    const answer = await ask("translate", text, languages, mine.signal);
     showModel(answer.model);
-    show(text.split("\n"), answer.lines, mine.signal);
+    show(text.split("\n"), answer.lines, languages, mine.signal);
   } catch (error) {
     if (mine === waiting) {
       find("result").hidden = true;
@@ -40,11 +41,11 @@ async function translate(text) {
   }
 }
 
-async function ask(path, text, signal) {
+async function ask(path, text, languages, signal) {
   const response = await fetch(`page/${path}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ text }),
+    body: JSON.stringify({ text, ...languages }),
     signal,
   });
   const answer = await response.json();
@@ -57,12 +58,29 @@ function showProblem(error) {
     error instanceof TypeError ? "The server does not answer. Is it still running?" : error.message;
 }
 
-function showModel({ name, version, source, target }) {
-  const languages = source && target ? `, ${source} to ${target}` : "";
-  find("model").textContent = `${name}${languages}, version ${version}`;
+function showModel({ name, version, source, target, languages }) {
+  const isOfSeveral = languages.length > 0;
+  const direction = source && target && !isOfSeveral ? `, ${source} to ${target}` : "";
+  find("model").textContent = `${name}${direction}, version ${version}`;
+  find("languages").hidden = !isOfSeveral;
+  offer(find("source_language"), languages, source);
+  offer(find("target_language"), languages, target);
 }
 
-function show(texts, lines, signal) {
+// Fills a list of languages; what was chosen in it stays, if the model still has it.
+function offer(list, languages, preset) {
+  const offered = Array.from(list.options, (option) => option.value);
+  if (offered.length === languages.length && languages.every((language, i) => language === offered[i])) return;
+  const chosen = languages.includes(list.value) ? list.value : preset;
+  list.replaceChildren(...languages.map((language) => new Option(language, language, false, language === chosen)));
+}
+
+function chosenLanguages() {
+  if (find("languages").hidden) return {};
+  return { source_language: find("source_language").value, target_language: find("target_language").value };
+}
+
+function show(texts, lines, languages, signal) {
   const translation = lines.map(({ n_best: best }) => best[0].translation).join("\n");
   find("translation").textContent = translation;
   find("said").textContent = translation; // what a screen reader says at once
@@ -73,11 +91,11 @@ function show(texts, lines, signal) {
       ? "The sentence was longer than the model reads: its end was left out."
       : `Longer than the model reads, so that the end was left out: line ${cut.join(", ")}.`;
   const written = lines.map((line, i) => [texts[i], line]).filter(([text]) => text.trim());
-  find("lines").replaceChildren(...written.map(([text, line]) => drawLine(text, line, written.length === 1, signal)));
+  find("lines").replaceChildren(...written.map(([text, line]) => drawLine(text, line, written.length === 1, languages, signal)));
   find("result").hidden = false;
 }
 
-function drawLine(text, { n_best: best }, isAlone, signal) {
+function drawLine(text, { n_best: best }, isAlone, languages, signal) {
   const parts = find("line").content.cloneNode(true);
   parts
     .querySelector(".n-best")
@@ -86,7 +104,7 @@ function drawLine(text, { n_best: best }, isAlone, signal) {
     );
   const attention = parts.querySelector(".attention");
   // It is asked for and drawn when it is opened: of a long text it is large.
-  attention.addEventListener("toggle", () => drawAttention(attention, text, signal), { once: true });
+  attention.addEventListener("toggle", () => drawAttention(attention, text, languages, signal), { once: true });
   attention.open = isAlone && text.length <= SHORT;
   const line = document.createElement(isAlone ? "div" : "details");
   if (!isAlone) line.append(cell("summary", text));
@@ -94,12 +112,12 @@ function drawLine(text, { n_best: best }, isAlone, signal) {
   return line;
 }
 
-async function drawAttention(details, text, signal) {
+async function drawAttention(details, text, languages, signal) {
   const square = details.querySelector(".square");
   const table = details.querySelector("table");
   let answer;
   try {
-    answer = await ask("attention", text, signal);
+    answer = await ask("attention", text, languages, signal);
   } catch (error) {
     if (!signal.aborted) showProblem(error);
     return;

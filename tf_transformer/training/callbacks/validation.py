@@ -1,7 +1,7 @@
 """What the validation of an epoch is made of, besides the loss."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -57,6 +57,7 @@ class TranslateValidation(keras.callbacks.Callback):
         bleu_sentences: the first so many sentences are scored.
         tokenize: sacreBLEU's tokenizer.
         mean: gives the mean of its argument over all machines, so that they agree; there is one by default.
+        directions: the languages of each pair, where the model has several.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class TranslateValidation(keras.callbacks.Callback):
         bleu_sentences: int = 500,
         tokenize: str = "13a",
         mean: Callable[[float], float] = float,
+        directions: Sequence[tuple[str, str]] | None = None,
     ):
         super().__init__()
         self.translator = translator
@@ -78,6 +80,7 @@ class TranslateValidation(keras.callbacks.Callback):
         if bleu_every:
             self.metric = bleu_metric(tokenize)
         self.mean = mean
+        self.directions = directions
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Translate, add `val_bleu` to the logs, and print."""
@@ -87,8 +90,7 @@ class TranslateValidation(keras.callbacks.Callback):
             return
         sources, references = self.pairs.sources[:count], self.pairs.targets[:count]
         with averaged(self.model):
-            lines = translate_lines(self.translator.translate_strings, sources, count=self.translator.count_tokens)
-            translations = list(lines)
+            translations = self._translate(sources)
         if is_scored:
             scored = slice(self.bleu_sentences)
             found = self.metric.corpus_score(translations[scored], [references[scored]])
@@ -96,6 +98,21 @@ class TranslateValidation(keras.callbacks.Callback):
             print(f"validation BLEU {logs['val_bleu']:.2f} on {len(translations[scored])} sentences", flush=True)
         for triple in list(zip(sources, translations, references, strict=True))[: self.samples]:
             print("  source       {}\n  translation  {}\n  reference    {}".format(*triple), flush=True)
+
+    def _translate(self, sources: list[str]) -> list[str]:
+        """Translate sentences, the first of the pairs."""
+        rows: list[tuple[str, ...]] = [(source,) for source in sources]
+        if self.directions:
+            rows = [(*row, *direction) for row, direction in zip(rows, self.directions, strict=False)]
+
+        def translate(batch: list[tuple[str, ...]], numbers: Sequence[int]) -> list[str]:
+            texts, *languages = (list(column) for column in zip(*batch, strict=True))
+            return self.translator.translate_strings(texts, numbers, *languages)
+
+        def count(batch: list[tuple[str, ...]]) -> list[int]:
+            return self.translator.count_tokens([row[0] for row in batch])
+
+        return list(translate_lines(translate, rows, count=count))
 
 
 class EarlyStopping(keras.callbacks.Callback):

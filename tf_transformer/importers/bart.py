@@ -1,13 +1,58 @@
-"""Weights under the names that transformers has for models of BART's family, as our checkpoints name them."""
+"""What models of BART's family have in common in transformers: sizes, and the names of their weights."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tf_transformer.config import ModelConfig
+from tf_transformer.errors import InputError
+from tf_transformer.importers.folder import size_of
 from tf_transformer.importers.tensors import Tensors
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "out_proj")
+EPSILON = 1e-5
+"""Of the layer norms in transformers."""
+ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu", "tanh": "tanh"}
+"""What Keras calls those of transformers; both have the exact gelu under that name."""
+
+
+def sizes_of(config: dict[str, Any], unlike_ours: Mapping[str, tuple[Any, Any]], file: Path) -> dict[str, Any]:
+    """Return the settings of the model, as `ModelConfig` takes them, that are the same for all.
+
+    Args:
+        config: what config.json says.
+        unlike_ours: settings that the layers have no option for: the value that they stand for, and what a folder
+            without one means.
+        file: config.json, for errors.
+
+    Raises:
+        InputError: what our layers cannot do.
+    """
+    for name, (needed, default) in unlike_ours.items():
+        value = config.get(name, default)
+        if (value or False) != needed:
+            raise InputError(f"{file}: models with {name}={value!r} cannot be imported; it must be {needed!r}")
+    for name in ("attention_heads", "ffn_dim"):
+        sides = [size_of(config, f"{side}_{name}", file) for side in ("encoder", "decoder")]
+        if sides[0] != sides[1]:
+            raise InputError(f"{file}: encoder and decoder must have the same {name}. Received: {sides}")
+    activation = config.get("activation_function")
+    if activation not in ACTIVATIONS:
+        raise InputError(f"{file}: activation_function must be one of {', '.join(ACTIVATIONS)}. Received: {activation}")
+    encoder, decoder = size_of(config, "encoder_layers", file), size_of(config, "decoder_layers", file)
+    return {
+        "num_layers": encoder,
+        "num_decoder_layers": decoder if decoder != encoder else None,
+        "d_model": size_of(config, "d_model", file),
+        "num_heads": size_of(config, "encoder_attention_heads", file),
+        "dff": size_of(config, "encoder_ffn_dim", file),
+        "dropout_rate": float(config.get("dropout", 0.1)),
+        "attention_dropout_rate": float(config.get("attention_dropout", 0.0)),
+        "activation": ACTIVATIONS[activation],
+        "norm_epsilon": EPSILON,
+    }
 
 
 def layers_of(tensors: Tensors, model: ModelConfig) -> Iterator[tuple[str, np.ndarray]]:

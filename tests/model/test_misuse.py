@@ -1,0 +1,53 @@
+"""What a Keras user may try with the layers: it works, or says in words what to do."""
+
+import keras
+import numpy as np
+import pytest
+
+from tf_transformer import DecoderLayer, EncoderLayer, MultiHeadAttention, Transformer
+
+SIZES = {"d_model": 8, "num_heads": 2, "dff": 12}
+X = np.random.default_rng(2).normal(size=(2, 5, 8)).astype("float32")
+IDS = np.array([[5, 6, 3], [7, 3, 0]])
+
+
+@pytest.fixture
+def model():
+    return Transformer(num_layers=1, **SIZES, input_vocab_size=11, target_vocab_size=13)
+
+
+@pytest.mark.parametrize("is_built", [False, True])
+@pytest.mark.parametrize("inputs", [(IDS,), (IDS, IDS), ((IDS, IDS, IDS),)], ids=["one", "positional", "three"])
+def test_a_model_wants_a_pair(model, is_built, inputs):
+    """The batch of two rows is no pair either."""
+    if is_built:
+        model((IDS, IDS))
+    with pytest.raises(ValueError, match=r"a pair, model\(\(source_ids, target_ids\)\)"):
+        model(*inputs)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_masks_that_are_not_boolean_are_refused(dtype):
+    mask = np.ones((2, 5), dtype)
+    for call in (
+        lambda: EncoderLayer(**SIZES)(X, mask=mask),
+        lambda: MultiHeadAttention(d_model=8, num_heads=2)(X, mask=mask[:, None]),
+        lambda: DecoderLayer(**SIZES)(X, X, mask=mask),
+        lambda: DecoderLayer(**SIZES)(X, X, context_mask=mask),
+        lambda: MultiHeadAttention(d_model=8, num_heads=2)(X, X, X),  # in Keras's own order: query, value, key
+    ):
+        with pytest.raises(ValueError, match="mask must be boolean, True = attend"):
+            call()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_layers_of_half_the_bits(dtype):
+    for make, inputs in ((EncoderLayer, (X,)), (DecoderLayer, (X, X))):
+        whole, half = make(**SIZES), make(**SIZES, dtype=dtype)
+        expected = whole(*inputs)
+        half(*inputs)
+        half.set_weights([weight.astype(dtype) for weight in whole.get_weights()])
+        found = half(*inputs)
+        assert keras.backend.standardize_dtype(found.dtype) == dtype
+        assert all(keras.backend.standardize_dtype(weight.dtype) == dtype for weight in half.weights)
+        np.testing.assert_allclose(keras.ops.cast(found, "float32"), expected, atol=0.1)
