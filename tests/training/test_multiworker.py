@@ -168,7 +168,9 @@ def test_a_signal_to_one_machine_ends_all_after_the_same_step(launch, tmp_path):
         assert time.monotonic() < end
         time.sleep(0.05)
     processes[1].send_signal(signal.SIGTERM)
-    assert [process.wait(timeout=60) for process in processes] == [143, 143]
-    stops = [re.search(r"stopped at step (\d+)", (tmp_path / f"run-{i}.log").read_text())[1] for i in (0, 1)]
+    codes = [process.wait(timeout=60) for process in processes]
+    logs = [(tmp_path / f"run-{i}.log").read_text() for i in (0, 1)]
+    assert codes == [143, 143], "\n".join(log[-2000:] for log in logs)
+    stops = [re.search(r"stopped at step (\d+)", log)[1] for log in logs]
     assert stops[0] == stops[1]
     assert checkpoints.state_of(checkpoints.all_of(folder)[-1])["step"] == int(stops[0])

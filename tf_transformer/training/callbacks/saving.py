@@ -141,7 +141,7 @@ class SaveOnSignal(keras.callbacks.Callback):
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.received is not None:
-            self._leave()
+            self._end()
         self.received = number
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -149,13 +149,11 @@ class SaveOnSignal(keras.callbacks.Callback):
         if not self.model.stop_training and self._must_leave():
             if self.saver is not None and self.saver.saved_step != updates(self.model):
                 self.saver.save()
-            self.meet()
             self._leave()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Leave; the epoch is saved."""
         if self._must_leave():
-            self.meet()
             self._leave()
 
     def _must_leave(self) -> bool:
@@ -164,10 +162,17 @@ class SaveOnSignal(keras.callbacks.Callback):
         for number, total in zip(SIGNALS, totals, strict=True):
             if total:
                 self.received = number
-        return self.received is not None
+        # One that comes after the sum waits for the next: the other machines do not know of it.
+        return any(totals)
 
     def _leave(self) -> None:
+        """Say where training stopped, wait for the other machines, and end."""
+        # Where another machine is faster to end, reading a variable fails once they have met.
         log.info("stopped at step %d; the same command goes on", updates(self.model))
+        self.meet()
+        self._end()
+
+    def _end(self) -> None:
         if self.received == signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(128 + signal.SIGTERM)
