@@ -8,7 +8,8 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "tf_transformer"
 ORDER = [
     {"errors", "registration", "version"},
-    {"config", "evaluation", "files"},
+    {"config", "evaluation", "files", "lines", "lock"},
+    {"vocabulary"},
     {"decoding", "model", "tokenizers"},
     {"data", "runs"},
     {"translation"},

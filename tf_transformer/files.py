@@ -1,15 +1,10 @@
-"""Atomic writes of files and folders, and reading lines of text."""
+"""Atomic writes of files and folders."""
 
-import codecs
 import contextlib
-import gzip
 import os
 import shutil
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-
-from tf_transformer.errors import InputError
 
 
 @contextlib.contextmanager
@@ -28,8 +23,11 @@ def written_whole(place: Path) -> Iterator[Path]:
         _remove(beside, ignore_errors=True)  # the error that led here says more
 
 
-KEPT = (".lock", "lost+found")
-"""What is no content of a folder: the lock of who writes to it, and what the root of a file system has."""
+PREPARING = ".tf_transformer_prepared"
+"""The text of a training that is about to begin, prepared."""
+KEPT = (".lock", "lost+found", PREPARING, f"{PREPARING}.preparing")
+"""What is no content of a folder: the lock of who writes to it, what the root of a file system has, and text that is
+prepared before a training begins."""
 NEW, READY, OLD = (f".tf_transformer_{what}" for what in ("new", "ready", "old"))
 """Folders within one whose contents are replaced: written, whole, and what was there before. Nobody else has such."""
 
@@ -102,39 +100,3 @@ def _remove(path: Path, ignore_errors: bool) -> None:
         shutil.rmtree(path, ignore_errors)
     else:
         path.unlink(missing_ok=True)
-
-
-def read_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 file, packed by gzip where it is called .gz; see `decoded`.
-
-    Raises:
-        InputError: it cannot be read, is cut off or is not UTF-8.
-    """
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            return list(decoded(file, os.fspath(path)))
-    except (EOFError, zlib.error):
-        raise InputError(f"{path} is not a whole gzip file") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-
-
-def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Decode lines as UTF-8; only a line feed, with or without a carriage return, ends a line.
-
-    A byte order mark at the beginning is left out.
-
-    Args:
-        lines: such as a file opened for reading bytes.
-        name: what an error calls them.
-
-    Raises:
-        InputError: a line that is not UTF-8.
-    """
-    for number, line in enumerate(lines, 1):
-        if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise InputError(f"{name} is UTF-16: convert it, such as by iconv -f UTF-16 -t UTF-8")
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
-        except UnicodeDecodeError:
-            raise InputError(f"{name}, line {number}: not UTF-8") from None

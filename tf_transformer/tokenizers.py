@@ -1,27 +1,19 @@
-"""Text to ids and back: SentencePiece, trained by its own library and run inside the TensorFlow graph."""
+"""Text to ids and back inside the TensorFlow graph, by SentencePiece."""
 
 import hashlib
-import io
-import logging
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import sentencepiece
 import tensorflow as tf
 import tensorflow_text as tf_text
-from sentencepiece import sentencepiece_model_pb2
 from tensorflow_text.python.ops import sentencepiece_tokenizer
 
-from tf_transformer.config import TokenizerConfig
-from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, START, UNKNOWN, language_pieces
+from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, START, UNKNOWN
 from tf_transformer.errors import InputError, unknown
+from tf_transformer.vocabulary import SPACE_MARK, Vocabulary, train_tokenizer
 
-SPACE_MARK = "\u2581"
-"""What SentencePiece writes for a space; it reads one as a space too."""
-
-log = logging.getLogger(__name__)
+__all__ = ["END", "PAD", "SPACE_MARK", "START", "UNKNOWN", "Tokenizer", "Vocabulary", "text_of", "train_tokenizer"]
 
 
 class _SharedModel(sentencepiece_tokenizer._SentencepieceModelResource):
@@ -40,36 +32,25 @@ class Tokenizer(tf.Module):
     """A SentencePiece model inside the graph; saved with whatever module holds it.
 
     Args:
-        model: a serialised SentencePiece model with ids pad 0, unknown 1, start 2 and end 3.
+        model: a serialised SentencePiece model, as `Vocabulary` takes it.
         name: what an error calls it, such as its file.
-        vocab_size: of what reads the ids, where the SentencePiece model has more pieces: those are unknown then. By
-            default all of them.
-        languages: each of them has a token, a control piece, which no text can have in it.
+        vocab_size: as `Vocabulary` takes it.
+        languages: likewise.
 
     Raises:
-        InputError: not a SentencePiece model, or one with other ids, or without the token of a language.
+        InputError: as `Vocabulary`.
     """
 
     def __init__(
         self, model: bytes, name: str = "tokenizer", vocab_size: int | None = None, languages: Sequence[str] = ()
     ):
         super().__init__(name=None)
-        try:
-            processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        except (RuntimeError, ValueError):
-            raise InputError(f"{name} is not a SentencePiece model") from None
-        ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
-        if ids != (PAD, UNKNOWN, START, END):
-            raise InputError(
-                f"{name} must have ids pad 0, unknown 1, start 2, end 3: train it with --pad_id=0 --unk_id=1 "
-                f"--bos_id=2 --eos_id=3. Received: pad {ids[0]}, unknown {ids[1]}, start {ids[2]}, end {ids[3]}"
-            )
+        vocabulary = Vocabulary(model, name, vocab_size, languages)
+        self.vocabulary = vocabulary
         self.model = model
-        self.vocab_size: int = vocab_size or processor.vocab_size()
-        if self.vocab_size > processor.vocab_size():
-            raise InputError(f"{name} has {processor.vocab_size()} pieces, and the model reads {vocab_size}")
-        self.pieces = [processor.id_to_piece(i) for i in range(self.vocab_size)]
-        self.languages = {language: _id_of(language, processor, name) for language in languages}
+        self.vocab_size = vocabulary.vocab_size
+        self.pieces = vocabulary.pieces
+        self.languages = vocabulary.languages
         if languages:
             names = tf.lookup.KeyValueTensorInitializer(
                 list(self.languages), list(self.languages.values()), value_dtype=tf.int32
@@ -77,13 +58,10 @@ class Tokenizer(tf.Module):
             self._language_table = tf.lookup.StaticHashTable(names, PAD)
         self._detokenizer = self._processor_of(model, tf.int32)
         self._processor, self._table = self._detokenizer, None
-        if self.vocab_size < processor.vocab_size() or any(map(processor.is_unused, range(self.vocab_size))):
-            # The vocabulary is not the model's own: its pieces are looked up, so that one that the model takes for
-            # unknown text has its id where the vocabulary has it.
+        if vocabulary.looked_up is not None:
             self._processor = self._processor_of(model, tf.string)
-            known = [i for i in range(END + 1, self.vocab_size) if not processor.is_control(i)]
-            pieces = [self.pieces[i] for i in known]
-            entries = tf.lookup.KeyValueTensorInitializer(pieces, known, value_dtype=tf.int32)
+            pieces, ids = (list(column) for column in zip(*vocabulary.looked_up.items(), strict=True))
+            entries = tf.lookup.KeyValueTensorInitializer(pieces, ids, value_dtype=tf.int32)
             self._table = tf.lookup.StaticHashTable(entries, UNKNOWN)
 
     def _processor_of(self, model: bytes, out_type: tf.DType) -> tf_text.SentencepieceTokenizer:
@@ -98,12 +76,6 @@ class Tokenizer(tf.Module):
             return cls(Path(path).read_bytes(), str(path), vocab_size, languages)
         except OSError as error:
             raise InputError(f"cannot read the tokenizer {path}: {error.strerror}") from None
-
-    @property
-    def is_bpe(self) -> bool:
-        """Whether it merges by byte pair encoding."""
-        spec = sentencepiece_model_pb2.ModelProto.FromString(self.model).trainer_spec
-        return spec.model_type == spec.BPE
 
     def tokenize(self, text: Any) -> tf.RaggedTensor:
         """Tokenise strings [B] to ids [B, any], without start and end. Invalid UTF-8 is read as U+FFFD."""
@@ -122,25 +94,9 @@ class Tokenizer(tf.Module):
         ids = tf.gather(self._table.lookup(pieces.flat_values), places.flat_values)
         return places.with_flat_values(ids)
 
-    def tokenize_by_chance(self, text: Any, alpha: float) -> tf.RaggedTensor:
-        """Tokenise strings [B] as `tokenize` does, but cut them by chance: subword regularisation.
-
-        SentencePiece draws, and takes no seed: each process draws differently.
-
-        Args:
-            text: the strings.
-            alpha: of a BPE, the share of merges that are left out (BPE-dropout, Provilkov et al. 2020); of a unigram
-                model, the exponent of the probabilities it draws by (Kudo 2018).
-
-        Raises:
-            InputError: a model that has one way to cut, such as of words.
-        """
-        drawing = tf_text.SentencepieceTokenizer(self.model, self._processor.out_type, nbest_size=-1, alpha=alpha)
-        drawing._model_resource = self._processor._model_resource
-        try:
-            return self._ids(drawing, text)
-        except tf.errors.OpError as error:
-            raise InputError(f"this tokenizer cannot cut by chance, a BPE can: {error.message}") from None
+    def encode(self, sentences: list[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
+        """Return the ids of sentences as `Vocabulary.encode` does, outside the graph."""
+        return self.vocabulary.encode(sentences, dropout, seed)
 
     def language_ids(self, languages: Any) -> tf.Tensor:
         """Return the ids [B] of the tokens of languages, strings [B].
@@ -172,61 +128,6 @@ class Tokenizer(tf.Module):
     def pieces_of(self, ids: Any) -> tf.Tensor:
         """Return the pieces of ids [...] as strings [...]; padding is empty, and so is an impossible id."""
         return tf.gather(tf.constant(["", *self.pieces[1:], ""]), tf.minimum(ids, self.vocab_size))
-
-
-def _id_of(language: str, processor: sentencepiece.SentencePieceProcessor, name: str) -> int:
-    """Return the id of the token of a language."""
-    for piece in language_pieces(language):
-        id = processor.piece_to_id(piece)
-        if processor.is_control(id) and processor.id_to_piece(id) == piece:
-            return id
-    piece = language_pieces(language)[0]
-    raise InputError(f"{name} has no token of the language {language}: train it with --control_symbols={piece}")
-
-
-def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig, languages: Sequence[str] = ()) -> bytes:
-    """Train a SentencePiece model on sentences, with a token for each of the languages, and return it serialised.
-
-    Where the text is too small for `config.vocab_size`, the vocabulary is smaller, and a warning says so.
-
-    Raises:
-        InputError: the vocabulary has no room for the special tokens, the bytes and the characters.
-    """
-    model = io.BytesIO()
-    try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(sentences),
-            model_writer=model,
-            model_type=config.model_type,
-            vocab_size=config.vocab_size,
-            hard_vocab_limit=False,
-            byte_fallback=config.byte_fallback,
-            normalization_rule_name=config.normalization,
-            character_coverage=config.character_coverage,
-            max_sentence_length=65_536,
-            # More sentences than these give the same pieces, at the cost of memory.
-            input_sentence_size=10_000_000,
-            shuffle_input_sentence=True,
-            control_symbols=[language_pieces(language)[0] for language in languages],
-            pad_id=PAD,
-            unk_id=UNKNOWN,
-            bos_id=START,
-            eos_id=END,
-            minloglevel=2,
-        )
-    except RuntimeError as error:
-        needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
-        if needed or "vocab_size" in str(error):
-            least = f"at least {needed[1]}" if needed else "more"
-            raise InputError(
-                "tokenizer.vocab_size has no room for the special tokens, the bytes and the characters of this text: "
-                f"set it to {least}. Received: {config.vocab_size}"
-            ) from None
-        raise InputError(f"SentencePiece cannot learn from this text: {error}") from None
-    size = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
-    if size < config.vocab_size:
-        log.warning("the text has %d pieces at most: the vocabulary is that, not %d", size, config.vocab_size)
-    return model.getvalue()
 
 
 def text_of(sentences: list[str]) -> tf.Tensor:

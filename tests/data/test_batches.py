@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tf_transformer.config import DataConfig, TokenizerConfig
-from tf_transformer.data import Batches, TokenPairs, encode, read
-from tf_transformer.data.batches import NO_PAIR, plan
+from tf_transformer.data import NO_PAIR, Batches, TokenPairs, encode, read, token_pairs, windows
+from tf_transformer.data.plan import plan
 from tf_transformer.tokenizers import END, PAD, START, Tokenizer, train_tokenizer
 
 lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), max_size=200)
@@ -38,8 +37,9 @@ def test_the_batches_do_not_depend_on_the_number_of_replicas(lengths, batch_toke
 def pairs_of(n, seed=0):
     rng = np.random.default_rng(seed)
     sides = [[[*rng.integers(4, 97, rng.integers(1, 23)), END] for _ in range(n)] for _ in "st"]
-    ragged = (tf.ragged.constant(side, dtype=tf.int32) for side in sides)
-    return TokenPairs(*ragged, 0, 0, 0, keep=np.ones(len(sides[0]), bool))
+    lengths = np.array([list(map(len, side)) for side in sides], np.uint16).T
+    ids = np.concatenate([row for pair in zip(*sides, strict=True) for row in pair]).astype(np.uint16)
+    return TokenPairs.of(ids, lengths)
 
 
 def rows_of(batches):
@@ -52,13 +52,22 @@ def rows_of(batches):
     return rows
 
 
+def rows_by_batch(batches):
+    """The pairs of each batch that the dataset gives, as tuples."""
+    found = []
+    for (source, target), labels, weight in batches.dataset():
+        rows = zip(*(x.numpy() for x in (source, target, labels, weight)), strict=True)
+        found.append([(tuple(s[s != PAD]), tuple(y[y != PAD]), w) for s, _, y, w in rows if w])
+    return found
+
+
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_every_pair_reaches_the_model_once_an_epoch(replicas):
     pairs = pairs_of(101)
     batches = Batches(pairs, 97, multiple_of=replicas, seed=7)
     expected = sorted(
         (tuple(s), (START, *t[:-1]), tuple(t))
-        for s, t in zip(pairs.sources.to_list(), pairs.targets.to_list(), strict=True)
+        for s, t in zip(*pairs.sequences(), strict=True)
     )
     orders = []
     for epoch in (0, 1):
@@ -81,14 +90,76 @@ def test_the_order_is_a_function_of_seed_and_epoch():
     assert rows_of(one) != rows_of(other)
 
 
-def test_an_epoch_may_be_entered_in_its_middle():
-    batches = Batches(pairs_of(101), 97, seed=7)
+@pytest.fixture(params=[2**20, 29])
+def window(request, monkeypatch):
+    """The most pairs of a window; blocks are small."""
+    monkeypatch.setattr(windows, "WINDOW", request.param)
+    monkeypatch.setattr(token_pairs, "BLOCK", 7)
+    return request.param
+
+
+def test_an_epoch_may_be_entered_in_its_middle(window):
+    batches, other = (Batches(pairs_of(101), 97, seed=7) for _ in "ab")
     batches.start_epoch(2)
-    whole = list(batches.rows)
-    batches.start_epoch(2, skip=3)
-    assert batches.whole == len(whole)
-    assert [r.tolist() for r in batches.rows] == [r.tolist() for r in whole[3:]]
-    assert len(list(batches.dataset())) == len(whole) - 3
+    whole = rows_by_batch(batches)
+    for i in range(len(whole)):
+        batches.consumed = i + 1
+        assert batches.is_last(i) == (i + 1 == len(whole))
+        other.start_epoch(*batches.place)
+        expected = whole[i + 1 :]
+        if i + 1 == len(whole):
+            assert batches.place == (3, 0, 0)
+            batches.start_epoch(3)
+            expected = rows_by_batch(batches)
+        assert rows_by_batch(other) == expected
+        assert [other.target_tokens(j) for j in range(len(expected))] == [
+            sum(len(target) for _, target, _ in rows) for rows in expected
+        ]
+
+
+def test_windows_have_every_pair_once_an_epoch(window):
+    pairs = pairs_of(101)
+    batches = Batches(pairs, 97, multiple_of=3, seed=7)
+    expected = sorted((tuple(source), tuple(target)) for source, target in zip(*pairs.sequences(), strict=True))
+    orders = []
+    for epoch in (0, 1, 2):
+        batches.start_epoch(epoch)
+        rows = rows_of(batches)
+        assert sorted((source, labels) for source, _, labels in rows) == expected
+        orders.append(tuple(rows))
+    assert len(set(orders)) == 3
+
+
+@pytest.mark.parametrize("parts", [(1, 2), (2, 1), (3, 2)])
+def test_parts_of_batches_are_the_whole(window, parts):
+    """`parts` machines of so many replicas: each replica has its own rows, and their weights are those of the whole."""
+    machines, replicas = parts
+    batches = Batches(pairs_of(101), 97, multiple_of=machines * replicas, seed=7)
+    datasets = [list(batches.dataset(i, machines, replicas)) for i in range(machines)]
+    for number, whole in enumerate(batches.dataset()):
+        pieces = [dataset[number * replicas + i] for dataset in datasets for i in range(replicas)]
+        for joined, expected in zip(zip(*map(flat, pieces), strict=True), flat(whole), strict=True):
+            np.testing.assert_array_equal(np.concatenate(joined), expected)
+
+
+def flat(batch):
+    (source, target), labels, weight = batch
+    return [tensor.numpy() for tensor in (source, target, labels, weight)]
+
+
+def test_corpora_are_mixed_in_every_window(monkeypatch):
+    """Blocks of each are spaced evenly: every window has its share, within a block or two."""
+    monkeypatch.setattr(windows, "WINDOW", 100)
+    sizes, corpora = np.full(90, 10), np.repeat([0, 1], [60, 30])
+    pairs = TokenPairs(sizes, corpora)
+    found = windows.windows_of(pairs, 5, 0)
+    assert sorted(np.concatenate(found)) == list(range(90))
+    assert len(found) == 9
+    for blocks in found:
+        assert len(blocks) == 10
+        assert abs((corpora[blocks] == 1).sum() - 10 / 3) < 2
+    assert [b.tolist() for b in found] == [b.tolist() for b in windows.windows_of(pairs, 5, 0)]
+    assert [b.tolist() for b in found] != [b.tolist() for b in windows.windows_of(pairs, 5, 1)]
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
@@ -115,8 +186,8 @@ def test_real_text_reaches_the_model_once_with_little_padding(multi30k):
     encoded = encode(pairs, tokenizer, tokenizer, max_length=128)
     assert len(encoded) == 29_000
     batches = Batches(encoded, 4096, seed=0)
-    seen = np.concatenate(batches.rows)
+    seen = np.concatenate(list(batches.rows()))
     assert sorted(seen) == list(range(29_000))
     assert batches.padding < 0.12
-    tokens = sum(batches.target_tokens(i) for i in range(batches.whole))
-    assert tokens == int(encoded.targets.row_lengths().numpy().sum())
+    tokens = sum(batches.target_tokens(i) for i in range(batches.length))
+    assert tokens == sum(map(len, encoded.sequences()[1]))

@@ -19,7 +19,7 @@ from tf_transformer.data import Batches, encode, read
 from tf_transformer.errors import InputError
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import MAY_CHANGE, RunDirectory
-from tf_transformer.runs.lock import LOCK, sole_writer
+from tf_transformer.lock import LOCK, sole_writer
 from tf_transformer.tokenizers import train_tokenizer
 from tf_transformer.training.callbacks import StopOnNaN
 from tf_transformer.training.fit import make_trainer, train

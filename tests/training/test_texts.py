@@ -8,13 +8,14 @@ import pytest
 
 from tf_transformer import load
 from tf_transformer.commands.main import main
-from tf_transformer.config import DataConfig, override
-from tf_transformer.data import Batches, encode
-from tf_transformer.data.texts import read_texts
+from tf_transformer.config import Config, DataConfig, TokenizerConfig, override
+from tf_transformer.data import Batches, windows
+from tf_transformer.data.prepared import Prepared
+from tf_transformer.data.preparing import plan_of, prepare
 from tf_transformer.errors import InputError
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
-from tf_transformer.tokenizers import Tokenizer, train_tokenizer
+from tf_transformer.vocabulary import train_tokenizer
 from tf_transformer.training.fit import train
 from tf_transformer.training.trainer import Trainer
 
@@ -34,23 +35,42 @@ def two(tmp_path):
     return DataConfig(corpus=one, extra_corpora=(other,), source="xx", target="yy")
 
 
-def test_corpora_are_joined_and_the_first_one_validates(two):
-    texts = read_texts(two)
-    assert texts.training.sources == ["a b", "c", "a b", "g", "c"]
-    assert texts.corpora.tolist() == [0, 0, 0, 1, 1]
-    assert texts.validation.targets == ["f"]
+@pytest.fixture
+def prepared(tmp_path):
+    """Prepares data, of which one block has one pair."""
+
+    def make(data: DataConfig) -> Prepared:
+        config = Config(data=data, tokenizer=TokenizerConfig(vocab_size=300))
+        made = prepare(plan_of(config), tmp_path / f"prepared{len(list(tmp_path.iterdir()))}")
+        assert made is not None
+        return made
+
+    return make
 
 
-def test_validation_data_of_their_own(two):
-    assert read_texts(dataclasses.replace(two, validation_corpus=two.extra_corpora[0])).validation.targets == ["j"]
+def texts_of(prepared):
+    """The training pairs, as text."""
+    processor = prepared.vocabularies[0].processor
+    return [tuple(map(processor.decode, pair)) for pair in zip(*prepared.pairs().sequences(), strict=True)]
 
 
-def test_equal_pairs_are_dropped_and_counted(two, caplog):
+def test_corpora_are_joined_and_the_first_one_validates(two, prepared):
+    made = prepared(two)
+    assert texts_of(made) == [("a b", "b a"), ("c", "d"), ("a b", "b a"), ("g", "h"), ("c", "d")]
+    assert [corpus["pairs"] for corpus in made.corpora] == [3, 2]
+    assert made.validation()[0].targets == ["f"]
+
+
+def test_validation_data_of_their_own(two, prepared):
+    assert prepared(dataclasses.replace(two, validation_corpus=two.extra_corpora[0])).validation()[0].targets == ["j"]
+
+
+def test_equal_pairs_are_dropped_and_counted(two, prepared, caplog):
     with caplog.at_level("INFO"):
-        texts = read_texts(dataclasses.replace(two, drop_duplicates=True))
-    assert texts.training.sources == ["a b", "c", "g"]
-    assert texts.corpora.tolist() == [0, 0, 1]
-    assert "train: dropped 2 pairs that are there before, of 5" in caplog.text
+        made = prepared(dataclasses.replace(two, drop_duplicates=True))
+    assert texts_of(made) == [("a b", "b a"), ("c", "d"), ("g", "h")]
+    assert [corpus["dropped"]["equal"] for corpus in made.corpora] == [1, 1]
+    assert "train: dropped pairs: 2 that are there before, of 5" in caplog.text
 
 
 def test_pairs_of_unlike_lengths_are_dropped_and_counted(tmp_path, small, caplog):
@@ -65,25 +85,21 @@ def test_pairs_of_unlike_lengths_are_dropped_and_counted(tmp_path, small, caplog
 
 
 @pytest.mark.parametrize("weight", [2.0, 0.5, 1.75])
-def test_a_pair_is_seen_as_often_as_its_weight_says(two, weight):
-    texts = read_texts(two)
-    tokenizer = Tokenizer(train_tokenizer(["a b c d g h"], override_vocabulary()))
-    pairs = encode(texts.training, tokenizer, tokenizer, 16)
-    batches = Batches(pairs, 64, seed=3, repeats=np.where(texts.corpora == 0, weight, 1.0))
+@pytest.mark.parametrize("window", [1, 2**20])
+def test_a_pair_is_seen_as_often_as_its_weight_says(two, prepared, weight, window, monkeypatch):
+    monkeypatch.setattr(windows, "WINDOW", window)
+    batches = Batches(prepared(two).pairs(), 64, seed=3, weights=(weight, 1.0))
     seen = Counter()
     for epoch in range(8):
         batches.start_epoch(epoch)
-        of_epoch = Counter(np.concatenate(batches.rows).tolist())
-        assert all(of_epoch[pair] == 1 for pair in (3, 4))
-        assert all(abs(of_epoch[pair] - weight) < 1 for pair in (0, 1, 2))
+        of_epoch = Counter()
+        for (source, _), _, weights in batches.dataset():
+            of_epoch += Counter(tuple(row[row != 0]) for row in source.numpy()[weights.numpy() > 0])
+        lengths = {len(source): count for source, count in of_epoch.items()}
+        assert abs(sum(of_epoch.values()) - 2 - 3 * weight) < 3, lengths
         seen += of_epoch
-    assert [seen[pair] for pair in range(5)] == [8 * weight] * 3 + [8] * 2
-
-
-def override_vocabulary():
-    from tf_transformer.config import TokenizerConfig
-
-    return TokenizerConfig(vocab_size=300)
+    a, b, c = sorted(seen.values())
+    assert [a, b, c] == sorted([16 * weight, 8, 8 * weight + 8])
 
 
 def test_weights_must_be_one_for_each_corpus(two):
@@ -174,12 +190,9 @@ def test_settings_are_held_against_the_run_that_is_started_from(corpus, small, t
     assert "at most the layers of the decoder, 5. Received: 7" in capsys.readouterr().err
 
 
-def test_an_epoch_without_a_pair_is_refused(two):
-    texts = read_texts(two)
-    tokenizer = Tokenizer(train_tokenizer(["a b c d g h"], override_vocabulary()))
-    pairs = encode(texts.training, tokenizer, tokenizer, 16)
+def test_an_epoch_without_a_pair_is_refused(two, prepared):
     with pytest.raises(InputError, match=r"epoch 1 has no pair: raise data\.weights"):
-        Batches(pairs, 64, seed=3, repeats=np.full(len(pairs), 1e-3))
+        Batches(prepared(two).pairs(), 64, seed=3, weights=(1e-3, 1e-3))
 
 
 def test_a_run_that_does_not_fit_is_refused(corpus, small, two, tmp_path, capsys):
@@ -187,7 +200,7 @@ def test_a_run_that_does_not_fit_is_refused(corpus, small, two, tmp_path, capsys
     other = override(small(corpus), {"model": {"dff": 32}, "training": {"init_from": str(base.path)}})
     with pytest.raises(InputError, match=r"--init-from .*base does not fit: model\.dff is 16 there, 32 here"):
         train(other, tmp_path / "tuned")
-    (tmp_path / "other.model").write_bytes(train_tokenizer(["a b c d"], override_vocabulary()))
+    (tmp_path / "other.model").write_bytes(train_tokenizer(["a b c d"], TokenizerConfig(vocab_size=300)))
     other = override(
         small(corpus),
         {"tokenizer": {"file": str(tmp_path / "other.model")}, "training": {"init_from": str(base.path)}},

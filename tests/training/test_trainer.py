@@ -77,14 +77,14 @@ def train_on_replicas(folder, corpus, small, in_fresh_process):
                         if batch == 0:
                             for v in trainer.trained.weights:
                                 out[name + ": " + v.path] = before[v.path] - v.numpy()
-                history = trainer.fit(batches.dataset(), callbacks=[EpochOrder(batches, batches.whole), Watch()],
+                history = trainer.fit(batches.dataset(), callbacks=[EpochOrder(batches, batches.length), Watch()],
                                       verbose=0, shuffle=False)
                 out[name + ": losses"] = losses
                 out[name + ": accuracy"] = history.history["accuracy"]
                 accuracy = next(m for m in trainer._compile_metrics.metrics if m.name == "accuracy")
                 out[name + ": seen"] = float(accuracy.count.numpy())
-                out[name + ": tokens"] = batches.target_lengths.sum()
-                shares = [np.array_split(rows, {replicas}) for rows in batches.rows]
+                out[name + ": tokens"] = sum(map(batches.target_tokens, range(batches.length)))
+                shares = [np.array_split(rows, {replicas}) for rows in batches.rows()]
                 out[name + ": empty shares"] = sum((s == NO_PAIR).all() for share in shares for s in share)
             np.savez({str(folder)!r} + "/{replicas}.npz", **out)
         """)

@@ -18,7 +18,8 @@ from tf_transformer.config import DataConfig
 from tf_transformer.data.corpora import open_corpus, read
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError
-from tf_transformer.files import read_lines, written_whole
+from tf_transformer.files import written_whole
+from tf_transformer.lines import read_lines
 from tf_transformer.runs.descriptions import LANGUAGES
 
 if TYPE_CHECKING:

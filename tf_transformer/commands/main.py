@@ -5,12 +5,13 @@ import logging
 import os
 import sys
 
-from tf_transformer.commands import average, evaluate, export, import_model, info, score, serve, train, translate
+from tf_transformer.commands import average, evaluate, export, import_model, info, prepare, score, serve, train, translate
 from tf_transformer.commands.options import Parser
 from tf_transformer.errors import InputError
 from tf_transformer.version import __version__
 
 COMMANDS = {
+    "prepare": prepare,
     "train": train,
     "translate": translate,
     "evaluate": evaluate,

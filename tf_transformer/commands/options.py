@@ -8,7 +8,9 @@ from typing import Any, NoReturn
 from tf_transformer.config.overrides import as_typed, field_of, hint_of, parse_setting
 from tf_transformer.errors import InputError
 
-DATA_HELP = "a folder of SPLIT.LANG[.gz] files, a .tsv[.gz] of source TAB target, tfds:NAME[/CONFIG], toy or copy"
+DATA_HELP = (
+    "a folder of SPLIT.LANG[.gz|.zst] files, a .tsv[.gz|.zst] of source TAB target, tfds:NAME[/CONFIG], toy or copy"
+)
 
 
 class Parser(argparse.ArgumentParser):

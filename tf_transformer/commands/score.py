@@ -11,7 +11,7 @@ from pathlib import Path
 from tf_transformer.commands.chosen_model import add_model, add_set, chosen_model
 from tf_transformer.commands.options import add_batch_tokens
 from tf_transformer.errors import InputError
-from tf_transformer.files import decoded
+from tf_transformer.lines import decoded
 
 SUMMARY = "Print for each pair of lines the log-probability of the target, and its perplexity."
 

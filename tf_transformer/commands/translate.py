@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tf_transformer.commands.chosen_model import add_model, add_search, chosen_model
 from tf_transformer.commands.options import add_batch_tokens, positive
 from tf_transformer.commands.progress import counted
-from tf_transformer.files import decoded
+from tf_transformer.lines import decoded
 
 SUMMARY = "Translate standard input, line by line, to standard output."
 

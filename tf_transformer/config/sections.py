@@ -18,11 +18,17 @@ MAX_NGRAM = 100
 """The longest n-grams that a search looks for: each token of one costs operations at every step."""
 
 
+MAX_TOKENS = 65_535
+"""Of a side of a pair: prepared corpora keep lengths in 16 bits."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TokenizerConfig(Section):
     """How the SentencePiece model is trained, or which one is taken."""
 
-    vocab_size: int = setting(8_000, "tokens, special ones and bytes included", at_least=SPECIAL_TOKENS + 1)
+    vocab_size: int = setting(
+        8_000, "tokens, special ones and bytes included", option="--vocab-size", at_least=SPECIAL_TOKENS + 1
+    )
     model_type: str = setting("bpe", "bpe, unigram, char or word", choices=("bpe", "unigram", "char", "word"))
     shared: bool = setting(True, "one model for both languages, not one each")
     byte_fallback: bool = setting(True, "write unknown characters as bytes, so that none is lost")
@@ -43,7 +49,8 @@ class TokenizerConfig(Section):
 class DataConfig(Section):
     """What text is read and how it becomes batches."""
 
-    corpus: str | None = setting(None, "folder, .tsv[.gz], tfds:NAME[/CONFIG], toy or copy", option="--data")
+    corpus: str | None = setting(None, "folder, .tsv[.gz|.zst], tfds:NAME[/CONFIG], toy or copy", option="--data")
+    prepared: str | None = setting(None, "what `prepare` has made of the corpora; their text is not read then")
     extra_corpora: tuple[str, ...] = setting((), "more of them to train on (further --data)")
     weights: tuple[float, ...] = setting(
         (), "times an epoch that a pair of each corpus is seen, such as 3,0.5; 1 each", option="--weights"
@@ -57,11 +64,17 @@ class DataConfig(Section):
     validation_split: str | None = setting(None, "split to validate on; by default val, valid, validation or dev")
     held_out: float = setting(0.02, "of a .tsv: share held out for val, and again for test", above=0, below=0.5)
     held_out_seed: int = setting(0, "of a .tsv: which pairs are held out", at_least=0)
-    max_length: int = setting(128, "tokens; a pair with a longer side is dropped, and counted", at_least=2)
+    max_length: int = setting(
+        128, "tokens; a pair with a longer side is dropped, and counted", at_least=2, at_most=MAX_TOKENS
+    )
     max_length_ratio: float | None = setting(
         None, "longer over shorter side, tokens; a training pair above is dropped", at_least=1
     )
     drop_duplicates: bool = setting(False, "train on the first of equal pairs only")
+    drop_copies: bool = setting(False, "drop training pairs whose source and target are the same text")
+    min_score: float | None = setting(
+        None, "of a .tsv with a third column of numbers: training pairs with a lower one are dropped"
+    )
     batch_tokens: int = setting(
         4_096, "most source tokens and most target tokens a batch, padding included", at_least=2
     )

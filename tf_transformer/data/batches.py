@@ -1,79 +1,49 @@
 """Token pairs to batches of a bounded number of tokens, in an order that is a function of (seed, epoch)."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+import contextlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.data.encoding import TokenPairs
+from tf_transformer.config.special_tokens import PAD, START
+from tf_transformer.data.epoch import Epoch, Planned
+from tf_transformer.data.plan import NO_PAIR, plan
+from tf_transformer.data.token_pairs import TokenPairs
+from tf_transformer.data.windows import Dropout, Window, windows_of
 from tf_transformer.errors import InputError
-from tf_transformer.tokenizers import PAD, START
-
-NO_PAIR = -1
-"""A row of padding in a plan."""
 
 
-def plan(
-    source_lengths: np.ndarray,
-    target_lengths: np.ndarray,
-    batch_tokens: int,
-    *,
-    multiple_of: int = 1,
-    rng: np.random.Generator | None = None,
-) -> list[np.ndarray]:
-    """Put every pair into exactly one batch, pairs of like lengths together.
+class TextPlace(NamedTuple):
+    """Where training stands within its text."""
 
-    Args:
-        source_lengths: tokens of the sources, [N].
-        target_lengths: tokens of the targets, [N].
-        batch_tokens: most source tokens, and most target tokens, of a batch, padding included (paper 5.1);
-            rows of `NO_PAIR` may exceed it where the batch is shorter than `multiple_of`.
-        multiple_of: number of rows that every batch is a multiple of (the replicas); rows of `NO_PAIR` fill it up.
-            The pairs of a batch do not depend on it.
-        rng: shuffles pairs of like lengths, and the batches; none keeps the order of lengths.
-
-    Returns:
-        The indices of the pairs of each batch.
-
-    Raises:
-        ValueError: a pair longer than batch_tokens.
-    """
-    longest = np.maximum(source_lengths, target_lengths)
-    if len(longest) and longest.max() > batch_tokens:
-        raise ValueError(f"batch_tokens must hold the longest pair. Received: {batch_tokens=}, {longest.max()} tokens")
-    ties = np.arange(len(longest)) if rng is None else rng.random(len(longest))
-    # Steps of four source tokens let pairs of one target length mix; narrower ones would repeat the same batches.
-    order = np.lexsort((ties, source_lengths // 4, target_lengths))
-    batches = []
-    start = 0
-    while start < len(order):
-        window = order[start : start + batch_tokens // target_lengths[order[start]]]
-        padded = np.maximum.accumulate(longest[window]) * np.arange(1, len(window) + 1)
-        rows = int((padded <= batch_tokens).sum())
-        batch = order[start : start + rows]
-        start += rows
-        batches.append(np.pad(batch, (0, -len(batch) % multiple_of), constant_values=NO_PAIR))
-    if rng is not None:
-        rng.shuffle(batches)
-    return batches
+    epoch: int = 0
+    """epochs finished"""
+    window: int = 0
+    """windows of the next epoch that were consumed"""
+    batch: int = 0
+    """batches of the next window that were consumed"""
 
 
 class Batches:
     """The batches of a corpus, epoch by epoch; `dataset()` goes through those of the current epoch.
+
+    Batches are formed within windows of `WINDOW` pairs, each of which is planned while the one before it is trained on.
 
     Args:
         pairs: what to batch.
         batch_tokens: as in `plan`.
         multiple_of: as in `plan`.
         seed: of the order; none keeps the order of lengths (for validation).
-        repeats: times an epoch that each pair is seen, [N]; 1 by default. A pair of 2.5 is seen twice in one epoch,
-            three times in the next; of pairs of 0.5 one half is seen in one epoch, the other half in the next.
-        draw: gives the pairs anew when an epoch starts, as `cut_by_chance` does; those are as many as `pairs`, cut
-            otherwise. By default they stay as they are.
+        weights: times an epoch that each pair of a corpus is seen, by the number of the corpus; 1 by default. A pair of
+            2.5 is seen twice in one epoch, three times in the next; of pairs of 0.5 one half is seen in one epoch, the
+            other half in the next.
+        dropout: cuts the text of each epoch anew, as a function of (seed, epoch). By default it stays as it is.
 
     Raises:
-        InputError: an epoch without any pair, as `repeats` has it.
+        InputError: an epoch without any pair, as `weights` has it; a damaged file.
     """
 
     def __init__(
@@ -83,118 +53,154 @@ class Batches:
         *,
         multiple_of: int = 1,
         seed: int | None = None,
-        repeats: np.ndarray | None = None,
-        draw: Callable[[], TokenPairs] | None = None,
+        weights: Sequence[float] = (),
+        dropout: Dropout | None = None,
     ):
-        self.draw = draw
+        self.pairs = pairs
         self.batch_tokens = batch_tokens
         self.multiple_of = multiple_of
         self.seed = seed
-        self.repeats = repeats
-        self._take(pairs)
-        self._plan(epoch=0, skip=0)
+        self.weights = np.array(weights)
+        self.dropout = dropout
+        self._damage: InputError | None = None
+        self._planner = ThreadPoolExecutor(1, "planner")
+        self.start_epoch(0)
 
-    def start_epoch(self, epoch: int, skip: int = 0) -> None:
-        """Turn to `epoch`, without its first `skip` batches.
+    def start_epoch(self, epoch: int, window: int = 0, skip: int = 0) -> None:
+        """Turn to `epoch`, without its first windows, and without the first `skip` batches of the window after these.
 
-        Where pairs are drawn, an epoch that is entered anew is another one: of the pairs after the skipped batches some
-        were seen before, and others never are.
+        Raises:
+            InputError: no pair is in it; a damaged file.
         """
-        if self.draw is not None:
-            self._take(self.draw())
-        self._plan(epoch, skip)
 
-    def _take(self, pairs: TokenPairs) -> None:
-        self.pairs = pairs
-        self.source_lengths = pairs.sources.row_lengths().numpy()
-        self.target_lengths = pairs.targets.row_lengths().numpy()
+        def planned(number: int, blocks: np.ndarray) -> Planned:
+            return self._plan(epoch, number, blocks)
 
-    def _plan(self, epoch: int, skip: int) -> None:
-        rng = None if self.seed is None else np.random.default_rng((self.seed, epoch))
-        pairs = self._pairs_of(epoch)
-        if not len(pairs) and self.repeats is not None:
+        windows = windows_of(self.pairs, self.seed, epoch)
+        self._epoch = Epoch(epoch, windows, planned, self._planner, window, skip)
+        self.consumed = 0
+        """batches since the epoch was entered"""
+        if self.weights.size and not self._epoch.known:
             raise InputError(f"epoch {epoch + 1} has no pair: raise data.weights")
-        batches = plan(
-            self.source_lengths[pairs],
-            self.target_lengths[pairs],
-            self.batch_tokens,
-            multiple_of=self.multiple_of,
-            rng=rng,
-        )
-        if self.draw is not None:
-            skip = min(skip, len(batches) - 1)  # what is drawn anew may be fewer batches
-        self.epoch, self.skip, self.whole = epoch, skip, len(batches)
-        self.consumed = skip
-        self.rows = [np.where(rows == NO_PAIR, NO_PAIR, pairs[rows]) for rows in batches[skip:]]
 
-    def _pairs_of(self, epoch: int) -> np.ndarray:
-        """Return the pairs of an epoch, those that are seen several times several times."""
-        if self.repeats is None:
-            return np.arange(len(self.source_lengths))
-        # Each pair has a phase of its own: the visits before the end of epoch e are floor((e + 1) * repeats + phase).
-        phases = np.random.default_rng(self.seed).permutation(len(self.repeats)) / len(self.repeats)
-        before, after = (np.floor(e * self.repeats + phases) for e in (epoch, epoch + 1))
-        return np.repeat(np.arange(len(self.repeats)), (after - before).astype(int))
+    @property
+    def length(self) -> int:
+        """The batches of the current epoch, from where it was entered; an estimate where there are several windows."""
+        return self._epoch.length
+
+    def is_last(self, batch: int) -> bool:
+        """Say whether a batch of the current epoch is its last one; batches are counted from where it was entered."""
+        return self._epoch.is_last(batch)
+
+    @property
+    def place(self) -> TextPlace:
+        """Where training stands, by the batches `consumed`: at the end of an epoch, the beginning of the next one."""
+        if self.is_last(self.consumed - 1):
+            return TextPlace(self._epoch.number + 1)
+        return TextPlace(self._epoch.number, *self._epoch.place(self.consumed))
 
     def target_tokens(self, batch: int) -> int:
-        """Return the target tokens, padding not counted, of a batch of the current epoch (after those skipped).
+        """Return the target tokens, padding not counted, of a batch of the current epoch, counted as in `is_last`.
 
         The token of a language is given, not learned: it does not count.
         """
-        rows = self.rows[batch][self.rows[batch] != NO_PAIR]
-        return int(self.target_lengths[rows].sum()) - len(rows) * self.pairs.has_languages
+        return self._epoch.target_tokens(batch)
 
     @property
     def padding(self) -> float:
-        """The share of the positions of this epoch, source and target, that hold padding."""
+        """The share of the positions of the last window that was planned, source and target, that hold padding."""
+        window, batches = self._epoch.latest
         real = padded = 0
-        for rows in self.rows:
-            pairs = rows[rows != NO_PAIR]
-            for lengths in (self.source_lengths[pairs], self.target_lengths[pairs]):
+        for rows in batches:
+            for lengths in window.lengths[rows[rows != NO_PAIR]].T.astype(np.int64):
                 real += lengths.sum()
                 padded += lengths.max() * len(rows)
         return float(1 - real / padded) if padded else 0.0
 
-    def dataset(self) -> tf.data.Dataset:
+    def rows(self) -> Iterator[np.ndarray]:
+        """Yield the batches of the current epoch, from where it was entered, as `plan` returns them for a window."""
+        for _, rows in self._epoch:
+            yield rows
+
+    @contextlib.contextmanager
+    def naming_damage(self) -> Iterator[None]:
+        """Raise InputError where TensorFlow fails because a file of the text is damaged."""
+        try:
+            yield
+        except tf.errors.OpError:
+            if self._damage is None:
+                raise
+            raise self._damage from None
+
+    def dataset(self, part: int = 0, parts: int = 1, pieces: int = 1) -> tf.data.Dataset:
         """Return the batches `((source [B, S], target [B, T]), labels [B, T], weight [B])`.
 
         `target` starts with the start token, `labels` ends with the end token. Where pairs begin with the tokens of
         languages, that of the target follows the start token, and its label is padding: it is given. The weight of a
         pair is one over the target tokens of its whole batch, before the batch is split among replicas: a sum over
         tokens, weighted by it, is the mean over the tokens of the batch. Rows of padding weigh nothing.
+
+        Args:
+            part: of the rows of each batch, the number of the part to return; only what it needs is read.
+            parts: equal ones that the rows are split into; `multiple_of` is a multiple of `parts * pieces`.
+            pieces: elements that the part is returned in, one after the other.
         """
 
-        def batches() -> Iterator[tuple[Any, ...]]:
-            source_ids, target_ids = _Padded(self.pairs.sources), _Padded(self.pairs.targets)
-            for rows in self.rows:
-                labels = target_ids(rows)
-                target = np.pad(labels[:, :-1], ((0, 0), (1, 0)), constant_values=START)
-                if self.pairs.has_languages:
-                    labels[:, 0] = PAD
-                weight = (rows != NO_PAIR) / np.count_nonzero(labels)
-                yield (source_ids(rows), target), labels, weight.astype(np.float32)
+        def elements() -> Iterator[tuple[Any, ...]]:
+            try:
+                yield from whole()
+            except InputError as error:  # TensorFlow would hide it in an error of its own
+                self._damage = error
+                raise
+
+        def whole() -> Iterator[tuple[Any, ...]]:
+            epoch = self._epoch  # which may be turned before all elements are taken
+            for window, rows in epoch:
+                # In the order of their places: the parts of successive batches lie near each other.
+                rows = np.sort(rows[rows != NO_PAIR])
+                lengths = window.lengths[rows].astype(np.int64)
+                given = int(window.has_languages)
+                weight = np.float32(1 / (lengths[:, 1].sum() - given * len(rows)))
+                rows = np.pad(rows, (0, -len(rows) % self.multiple_of), constant_values=NO_PAIR)
+                size = len(rows) // (parts * pieces)
+                for piece in range(part * pieces, (part + 1) * pieces):
+                    own = rows[piece * size : (piece + 1) * size]
+                    source, labels = (window.padded(own, side, int(lengths[:, side].max())) for side in (0, 1))
+                    target = np.pad(labels[:, :-1], ((0, 0), (1, 0)), constant_values=START)
+                    if window.has_languages:
+                        labels[:, 0] = PAD
+                    yield (source, target), labels, np.where(own == NO_PAIR, np.float32(0), weight)
 
         ids, weight = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.float32)
-        dataset = tf.data.Dataset.from_generator(batches, output_signature=((ids, ids), ids, weight))
-        # Several machines: each forms all batches and takes its rows.
+        dataset = tf.data.Dataset.from_generator(elements, output_signature=((ids, ids), ids, weight))
+        if self.seed is None:  # it is the same in every epoch
+            dataset = dataset.apply(tf.data.experimental.assert_cardinality(self.length * pieces))
         options = tf.data.Options()
+        # Several machines, where nobody has chosen parts: each forms all batches and takes its rows.
         options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
         # There is nothing to tune, and an iterator may wait for the thread that does it, up to a minute.
         options.autotune.enabled = False
         return dataset.prefetch(4).with_options(options)
 
+    def _plan(self, epoch: int, number: int, blocks: np.ndarray) -> Planned:
+        """Return a window of an epoch with its batches."""
+        window = Window(self.pairs, blocks, self.dropout, (self.seed or 0, epoch))
+        rng = None if self.seed is None else np.random.default_rng((self.seed, epoch, number))
+        pairs = self._pairs_of(window, epoch)
+        lengths = window.lengths[pairs].astype(np.int64)
+        batches = plan(lengths[:, 0], lengths[:, 1], self.batch_tokens, multiple_of=self.multiple_of, rng=rng)
+        return Planned(window, [np.where(rows == NO_PAIR, NO_PAIR, pairs[rows]) for rows in batches])
 
-class _Padded:
-    """Rows of token sequences [N, any] as an array."""
-
-    def __init__(self, ids: tf.RaggedTensor):
-        self.values = ids.flat_values.numpy()
-        self.starts = ids.row_starts().numpy()
-        self.lengths = ids.row_lengths().numpy()
-
-    def __call__(self, rows: np.ndarray) -> np.ndarray:
-        """Return the sequences [B, T] of rows [B], T the longest of them; `NO_PAIR` is a row of padding."""
-        lengths = np.where(rows == NO_PAIR, 0, self.lengths[rows])
-        columns = np.arange(lengths.max())
-        places = np.minimum(self.starts[rows, None] + columns, len(self.values) - 1)
-        return np.where(columns < lengths[:, None], self.values[places], PAD)
+    def _pairs_of(self, window: Window, epoch: int) -> np.ndarray:
+        """Return the pairs of a window, those that are seen several times in this epoch several times."""
+        if not self.weights.size:
+            return np.arange(len(window))
+        # Each pair has a phase of its own, whatever window its block is in: the visits before the end of epoch e are
+        # floor((e + 1) * weight + phase).
+        phases = [
+            np.random.default_rng((self.seed or 0, int(block))).permutation(size) / size
+            for block, size in zip(window.blocks, self.pairs.sizes[window.blocks], strict=True)
+        ]
+        repeats, phase = self.weights[window.corpora], np.concatenate([np.empty(0), *phases])
+        before, after = (np.floor(e * repeats + phase) for e in (epoch, epoch + 1))
+        return np.repeat(np.arange(len(window)), (after - before).astype(int))

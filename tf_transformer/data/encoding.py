@@ -1,170 +1,169 @@
-"""Pairs of sentences to pairs of token sequences, held in memory: 8 bytes a pair of tokens, and 16 a pair."""
+"""Pairs of sentences to pairs of token sequences, with what is left out counted."""
 
 import itertools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import tensorflow as tf
 
+from tf_transformer.config.special_tokens import END
 from tf_transformer.data.pairs import Pairs
-from tf_transformer.errors import InputError
-from tf_transformer.tokenizers import END, Tokenizer
+from tf_transformer.data.token_pairs import TokenPairs
 
 CHUNK = 4096
-"""Sentences tokenised at once."""
+"""Sentences tokenised at once: as Python lists, their ids take several times the memory."""
 
 
-class LanguageIds(NamedTuple):
-    """The tokens of the languages of N pairs, where a model has several."""
+class Encoder(Protocol):
+    """What gives the ids of text: a `Vocabulary`, or a `Tokenizer`."""
 
-    sources: np.ndarray
-    """[N], int32"""
-    targets: np.ndarray
-    """[N], int32"""
+    vocab_size: int
 
-    def of(self, rows: np.ndarray) -> "LanguageIds":
-        """Return those of some pairs."""
-        return LanguageIds(self.sources[rows], self.targets[rows])
+    def encode(self, sentences: list[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
+        """Return the ids of sentences, without start and end."""
 
 
-class TokenPairs(NamedTuple):
-    """Encoded pairs, each side ending with the end token, and what was left out."""
+class Limits(NamedTuple):
+    """What pairs may be."""
 
-    sources: tf.RaggedTensor
-    """[N, any], int32"""
-    targets: tf.RaggedTensor
-    """[N, any], int32"""
-    dropped_empty: int
-    """pairs with a side of no tokens"""
-    dropped_long: int
-    """pairs with a side longer than the limit"""
-    dropped_ratio: int
-    """pairs with a side too many times as long as the other"""
+    max_length: int
+    """most tokens of a side, the end token and that of the language among them"""
+    max_length_ratio: float | None = None
+    """the longer side over the shorter one, without these tokens"""
+
+
+class Encoded(NamedTuple):
+    """Encoded pairs, and what was left out."""
+
+    ids: np.ndarray
+    """[tokens], uint16 or uint32: of each pair the source, then the target"""
+    lengths: np.ndarray
+    """[N, 2], uint16"""
     keep: np.ndarray
     """[pairs that were given], boolean: those that are here"""
-    has_languages: bool = False
-    """whether each side begins with the token of its language"""
-
-    def __len__(self) -> int:
-        return int(self.sources.nrows())
+    dropped: dict[str, int]
+    """pairs that are not, by the reason: `empty`, `long` or `ratio`"""
 
 
 def encode(
     pairs: Pairs,
-    source_tokenizer: Tokenizer,
-    target_tokenizer: Tokenizer,
+    source_tokenizer: Encoder,
+    target_tokenizer: Encoder,
     max_length: int,
     max_length_ratio: float | None = None,
-    languages: LanguageIds | None = None,
+    fronts: np.ndarray | None = None,
 ) -> TokenPairs:
     """Tokenise pairs, put the tokens of their languages before them where there are such, and the end token after them.
 
     A pair with an empty side is dropped and counted, and so is one with a side of more than `max_length` tokens (the
     end token and that of the language included), and one whose longer side is more than `max_length_ratio` times as
     long as its shorter one (without these). Nothing is cut.
+
+    Args:
+        pairs: without lone surrogates.
+        source_tokenizer: a `Vocabulary` or a `Tokenizer`.
+        target_tokenizer: likewise.
+        max_length: at most 65,535.
+        max_length_ratio: none has no limit.
+        fronts: the tokens of the languages of source and target of each pair, [N, 2]; none where there is one direction.
     """
-    fronts = languages or (None, None)
-    sources = _tokenize(pairs.sources, source_tokenizer.tokenize, fronts[0])
-    targets = _tokenize(pairs.targets, target_tokenizer.tokenize, fronts[1])
-    added = 1 if languages is None else 2
-    lengths = np.stack([sources.lengths, targets.lengths])
-    full = (lengths > added).all(axis=0)
-    short = (lengths <= max_length).all(axis=0)
-    words = np.maximum(lengths - added, 1)
-    alike = words.max(axis=0) <= words.min(axis=0) * (np.inf if max_length_ratio is None else max_length_ratio)
+    encoded = encode_packed(pairs, (source_tokenizer, target_tokenizer), Limits(max_length, max_length_ratio), fronts)
+    facts = {"keep": encoded.keep, "dropped": encoded.dropped, "has_languages": fronts is not None}
+    return TokenPairs.of(encoded.ids, encoded.lengths, **facts)
+
+
+def encode_packed(
+    pairs: Pairs, encoders: tuple[Encoder, Encoder], limits: Limits, fronts: np.ndarray | None = None
+) -> Encoded:
+    """Do what `encode` does, and return the arrays."""
+    kind = dtype_of(*encoders)
+    parts = [
+        _encode(*part, encoders, limits, None if fronts is None else fronts[start : start + CHUNK], kind)
+        for start in range(0, max(1, len(pairs.sources)), CHUNK)
+        for part in [tuple(side[start : start + CHUNK] for side in pairs)]
+    ]
+    ids, lengths, keep = (np.concatenate(arrays) for arrays in zip(*(part[:3] for part in parts), strict=True))
+    return Encoded(ids, lengths, keep, {why: sum(part.dropped[why] for part in parts) for why in parts[0].dropped})
+
+
+def dtype_of(*encoders: Encoder) -> np.dtype:
+    """Return what holds the ids of vocabularies."""
+    return np.dtype(np.uint16 if max(encoder.vocab_size for encoder in encoders) <= 2**16 else np.uint32)
+
+
+def _encode(
+    sources: list[str],
+    targets: list[str],
+    encoders: tuple[Encoder, Encoder],
+    limits: Limits,
+    fronts: np.ndarray | None,
+    kind: np.dtype,
+) -> Encoded:
+    """Encode a few pairs."""
+    sides = [encoder.encode(side) for encoder, side in zip(encoders, (sources, targets), strict=True)]
+    added = 1 if fronts is None else 2
+    words = np.array([list(map(len, side)) for side in sides], np.int64).T.reshape(-1, 2)
+    full = (words > 0).all(axis=1)
+    short = (words + added <= limits.max_length).all(axis=1)
+    most = np.inf if limits.max_length_ratio is None else limits.max_length_ratio
+    alike = words.max(axis=1) <= np.maximum(words.min(axis=1), 1) * most
     keep = full & short & alike
-    return TokenPairs(
-        sources.only(keep),
-        targets.only(keep),
-        dropped_empty=int((~full).sum()),
-        dropped_long=int((full & ~short).sum()),
-        dropped_ratio=int((full & short & ~alike).sum()),
-        keep=keep,
-        has_languages=languages is not None,
-    )
+    rows: Iterable[Iterable[int]]
+    if fronts is None:
+        rows = (row for pair in zip(*sides, strict=True) for ids in pair for row in (ids, (END,)))
+        rows = _kept(rows, keep, 4)
+    else:
+        pairs = zip(*sides, fronts.tolist(), strict=True)
+        rows = (
+            row
+            for source, target, (front, other) in pairs
+            for row in ((front,), source, (END,), (other,), target, (END,))
+        )
+        rows = _kept(rows, keep, 6)
+    lengths = (words + added)[keep]
+    ids = np.fromiter(itertools.chain.from_iterable(rows), kind, count=int(lengths.sum()))
+    dropped = {"empty": ~full, "long": full & ~short, "ratio": full & short & ~alike}
+    return Encoded(ids, lengths.astype(np.uint16), keep, {why: int(which.sum()) for why, which in dropped.items()})
 
 
-def cut_by_chance(
+def _kept(rows: Iterable[Iterable[int]], keep: np.ndarray, each: int) -> Iterable[Iterable[int]]:
+    """Return the rows of those pairs that are kept; each of the pairs has so many."""
+    return rows if keep.all() else itertools.compress(rows, np.repeat(keep, each).tolist())
+
+
+def draw(
     pairs: Pairs,
-    encoded: TokenPairs,
-    source_tokenizer: Tokenizer,
-    target_tokenizer: Tokenizer,
+    encoders: tuple[Encoder, Encoder],
+    ids: np.ndarray,
+    lengths: np.ndarray,
     *,
     dropout: float,
+    has_languages: bool,
+    seed: tuple[int, ...],
     max_length: int,
-    languages: LanguageIds | None = None,
-) -> Callable[[], TokenPairs]:
-    """Return what tokenises pairs anew each time that it is called, by BPE-dropout (Provilkov et al. 2020).
+) -> tuple[np.ndarray, np.ndarray]:
+    """Tokenise pairs by BPE-dropout (Provilkov et al. 2020), as a function of the seed.
 
     Args:
         pairs: the text.
-        encoded: the same, as `encode` returned it; what it left out is left out.
-        source_tokenizer: a BPE.
-        target_tokenizer: a BPE.
-        dropout: the probability that a merge is left out, above 0 and below 1.
-        max_length: tokens, the end token among them; a side that would be longer is cut without dropout.
-        languages: as `encode` was given them.
+        encoders: BPEs.
+        ids: of the same pairs without dropout, as `Encoded` has them: a side that would be longer than `max_length` is
+            taken from there, and so is the token of its language.
+        lengths: likewise.
+        dropout: the share of merges that are left out.
+        has_languages: whether each side begins with the token of its language.
+        seed: numbers of at least 0.
+        max_length: tokens.
 
-    Raises:
-        InputError: a tokenizer that is no BPE.
+    Returns:
+        Ids and lengths, as `Encoded` has them.
     """
-    sources, targets = (list(itertools.compress(side, encoded.keep)) for side in pairs)
-    for tokenizer in (source_tokenizer, target_tokenizer):
-        if not tokenizer.is_bpe:
-            raise InputError(
-                "data.bpe_dropout needs a BPE, and the tokenizer is none: set it to 0, or train one with "
-                f"tokenizer.model_type=bpe. Received: {dropout}"
-            )
-
-    fronts = (None, None) if languages is None else languages.of(encoded.keep)
-
-    def side(sentences: list[str], plain: tf.RaggedTensor, tokenizer: Tokenizer, front: Any) -> tf.RaggedTensor:
-        cut = _tokenize(sentences, lambda text: tokenizer.tokenize_by_chance(text, dropout), front)
-        rows = np.arange(len(sentences))
-        fitting = np.where(cut.lengths <= max_length, rows, rows + len(sentences))
-        return tf.gather(tf.concat([cut.ragged(), plain], axis=0), fitting)
-
-    def draw() -> TokenPairs:
-        return TokenPairs(
-            side(sources, encoded.sources, source_tokenizer, fronts[0]),
-            side(targets, encoded.targets, target_tokenizer, fronts[1]),
-            *encoded[2:],
-        )
-
-    return draw
-
-
-class _Sequences(NamedTuple):
-    """Token sequences, one behind the other.
-
-    NumPy puts them together: TensorFlow's allocators keep several times what such operations of its own give.
-    """
-
-    ids: np.ndarray
-    """[tokens], int32"""
-    lengths: np.ndarray
-    """[N], int64"""
-
-    def only(self, keep: np.ndarray) -> tf.RaggedTensor:
-        """Return those that `keep` [N], boolean, has."""
-        return _Sequences(self.ids[np.repeat(keep, self.lengths)], self.lengths[keep]).ragged()
-
-    def ragged(self) -> tf.RaggedTensor:
-        """Return them as TensorFlow has them, [N, any]."""
-        return tf.RaggedTensor.from_row_lengths(self.ids, self.lengths, validate=False)
-
-
-def _tokenize(
-    sentences: list[str], tokenize: Callable[[tf.Tensor], tf.RaggedTensor], front: np.ndarray | None = None
-) -> _Sequences:
-    """Return the ids of sentences, each with the end token, and with a token before it where there is a front [N]."""
-    # Byte arrays grow in place: many small arrays, joined at the end, would leave holes in the memory of the process.
-    ids, lengths = bytearray(), bytearray()
-    for start in range(0, len(sentences), CHUNK):
-        chunk = tokenize(tf.constant(sentences[start : start + CHUNK], tf.string))
-        if front is not None:
-            chunk = tf.concat([tf.constant(front[start : start + CHUNK, None]), chunk], axis=1)
-        ids += np.insert(chunk.flat_values.numpy(), chunk.row_limits().numpy(), np.int32(END)).data
-        lengths += (chunk.row_lengths().numpy() + 1).data
-    return _Sequences(np.frombuffer(ids, np.int32), np.frombuffer(lengths, np.int64))
+    front = int(has_languages)
+    rows = np.split(ids, np.cumsum(lengths.reshape(-1).astype(np.int64))[:-1])
+    seeds = np.random.SeedSequence(seed).generate_state(2).tolist()
+    for side, (encoder, text) in enumerate(zip(encoders, pairs, strict=True)):
+        for i, cut in enumerate(encoder.encode(text, dropout, seeds[side])):
+            plain = rows[2 * i + side]
+            if front + len(cut) + 1 <= max_length:
+                rows[2 * i + side] = np.array([*plain[:front], *cut, END], ids.dtype)
+    return np.concatenate([ids[:0], *rows]), np.array(list(map(len, rows)), np.uint16).reshape(-1, 2)

@@ -15,6 +15,7 @@ from tf_transformer.files import contents_of, is_half_replaced, written_whole
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import FORMAT_VERSION, OF_RUN, Described
 from tf_transformer.version import __version__
+from tf_transformer.vocabulary import Vocabulary
 
 CHECKPOINTS = "checkpoints"
 """The folder of the checkpoints."""
@@ -28,7 +29,7 @@ MAY_CHANGE = {
     *(("training", name) for name in ("early_stopping", "best_by", "samples")),
     *(("training", f"bleu_{name}") for name in ("every", "sentences", "tokenize")),
     # The text and the tokenizer themselves are compared.
-    *(("data", name) for name in ("corpus", "extra_corpora", "validation_corpus")),
+    *(("data", name) for name in ("corpus", "extra_corpora", "validation_corpus", "prepared")),
     ("tokenizer", "file"),
 }
 """The settings that may differ when a run goes on, besides those of decoding: how long it is, what is kept and shown,
@@ -53,9 +54,9 @@ class RunDirectory(Described):
         InputError: `path` is not a run directory, or one of a newer format.
     """
 
-    def replace_config(self, config: Config) -> "RunDirectory":
-        """Write another config and return the directory with it."""
-        _write_description(self.path, config, self.facts(), self.id)
+    def replace_config(self, config: Config, facts: Mapping[str, Any] | None = None) -> "RunDirectory":
+        """Write another config, and other facts if there are such, and return the directory with it."""
+        _write_description(self.path, config, {**self.facts(), **(facts or {})}, self.id)
         return RunDirectory(self.path)
 
     def facts(self) -> dict[str, Any]:
@@ -133,6 +134,13 @@ class RunDirectory(Described):
         if source.exists():
             return source, target
         raise InputError(f"{self.path} has lost its tokenizer: neither tokenizer.model nor source.model is there")
+
+    def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        """Return what the tokenizers of source and target know, without TensorFlow: one object where they share it."""
+        source, target = self.tokenizer_paths()
+        model = self.config.model
+        loaded = Vocabulary.load(source, self.languages, model.input_vocab_size)
+        return loaded, loaded if source == target else Vocabulary.load(target, self.languages, model.target_vocab_size)
 
     def differences(self, config: Config) -> list[str]:
         """Return what a run that goes on may not change, and `config` does, in words."""

@@ -18,7 +18,7 @@ from tf_transformer.files import contents_replaced, settle
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import OF_RUN
 from tf_transformer.runs.directory import FROZEN, RunDirectory, find_run, write_run
-from tf_transformer.runs.lock import sole_writer
+from tf_transformer.lock import sole_writer
 from tf_transformer.runs.weights import build_model, count_of, frozen_of, restore_best, tokenizer_files, train_low_rank
 from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
@@ -31,8 +31,8 @@ from tf_transformer.training.strategy import (
     is_chief,
     make_strategy,
     naming_lost_machines,
-    workers,
 )
+from tf_transformer.training.text import forget_text
 from tf_transformer.training.trainer import Trainer, vary_dropout
 from tf_transformer.translation.translator import Translator
 
@@ -64,8 +64,6 @@ def train(
             before is left as it was.
     """
     strategy = strategy or make_strategy()
-    if config.data.bpe_dropout and workers(strategy):
-        raise InputError("data.bpe_dropout needs one machine: each of several would cut a batch in its own way")
     if config.training.deterministic:
         tf.config.experimental.enable_op_determinism()
     path = Path(run_dir).resolve()
@@ -76,14 +74,21 @@ def train(
         if is_chief(strategy):
             settle(path, OF_RUN.name)
         found = find_run(path)
-        return _train(config, path, None if overwrite else found, strategy)
+        try:
+            return _train(config, path, None if overwrite else found, strategy)
+        except InputError:
+            if is_chief(strategy):
+                forget_text(path)
+            raise
 
 
 def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: tf.distribute.Strategy) -> RunDirectory:
     """Train in a folder that this process alone writes to, or one of several machines."""
-    start = start_of(config, resumed)
+    machines = Machines(strategy)
+    with naming_lost_machines(strategy):
+        start = start_of(config, path, resumed, machines)
     config, replicas = start.config, strategy.num_replicas_in_sync
-    batches, validation = start.batches(replicas)
+    batches, validation = start.text.batches(config, replicas)
     keras.utils.set_random_seed(config.training.seed)
     with strategy.scope():
         trainer = make_trainer(config)
@@ -94,15 +99,20 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
             restore_best(start.base, trainer.trained)
     variables = variables_of(trainer.trained, trainer.optimizer)
     place = restore(resumed, variables, strategy) if resumed else Place()
-    machines = Machines(strategy)
     with naming_lost_machines(strategy):
-        check_same_start(machines, place, start.description(), start.tokenizers)
+        check_same_start(machines, place, start.text.facts, start.tokenizers)
     vary_dropout(trainer.trained, strategy)
     if resumed and (finished := _finished(resumed, config, place)):
         log.info("%s is trained: %s", path, finished)
-        return resumed.replace_config(config) if is_chief(strategy) else resumed
+        if not is_chief(strategy):
+            return resumed
+        forget_text(path)  # that of a run without its own
+        return resumed.replace_config(config)
 
     run = _write_run(path, resumed, start, trainer) if is_chief(strategy) else None
+    with naming_lost_machines(strategy):
+        machines.sum(0.0)  # the text is where it stays
+    start.find_text(path)
     batches.start_epoch(place.epoch)
     _announce(trainer, batches, replicas)
     work = _Work(start, trainer, batches, validation, place, machines, path)
@@ -110,11 +120,10 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
     written = _writing(work, run, saver) if run else []
     callbacks = [*_watching(work, run), *written, *_stopping(work)]
     leaving = on.SaveOnSignal(saver, machines.sum, machines.meet)
-    held_out = validation.dataset().apply(tf.data.experimental.assert_cardinality(validation.whole))
-    with leaving.catching(), naming_lost_machines(strategy):
+    with leaving.catching(), naming_lost_machines(strategy), batches.naming_damage():
         trainer.fit(
-            distribute(batches.dataset(), strategy),
-            validation_data=distribute(held_out, strategy),
+            distribute(batches, strategy),
+            validation_data=distribute(validation, strategy),
             initial_epoch=place.epoch,
             epochs=2**31,  # EpochOrder stops at max_steps
             callbacks=[*callbacks, leaving],
@@ -158,14 +167,16 @@ def _watching(work: _Work, run: RunDirectory | None) -> list[keras.callbacks.Cal
     config, settings = work.start.config, work.start.config.training
     greedy = DecodingConfig(beam_size=1, max_extra_length=config.decoding.max_extra_length)
     translator = Translator(work.trainer.trained, *work.start.tokenizers, greedy)
-    (held_out, directions), samples = work.start.held_out(work.validation), settings.samples if run else 0
+    text, samples = work.start.text, settings.samples if run else 0
     bleu = (settings.bleu_every, settings.bleu_sentences, settings.bleu_tokenize)
     return [
         on.ValidateAverage(),
-        on.EpochOrder(work.batches, work.max_steps, skip=work.place.batch),
+        on.EpochOrder(work.batches, work.max_steps, work.place.batch, work.place.window),
         on.StopOnNaN(config.model.target_vocab_size),
         on.Throughput(work.batches),
-        on.TranslateValidation(translator, held_out, samples, *bleu, work.machines.mean, directions),
+        on.TranslateValidation(
+            translator, text.held_out, samples, *bleu, work.machines.mean, text.held_out_directions
+        ),
     ]
 
 
@@ -201,7 +212,7 @@ def _announce(trainer: Trainer, batches: Batches, replicas: int) -> None:
         replicas,
         "" if replicas == 1 else "s",
         len(batches.pairs),
-        batches.whole,
+        batches.length,
         batches.batch_tokens,
         100 * batches.padding,
     )
@@ -229,14 +240,16 @@ def make_trainer(config: Config) -> Trainer:
 def _write_run(path: Path, resumed: RunDirectory | None, start: Start, trainer: Trainer) -> RunDirectory:
     """Write what a run begins with, or the config that one goes on with."""
     if resumed:
-        run = resumed.replace_config(start.config)
+        run = resumed.replace_config(start.config, {"data": start.text.facts})
+        start.keep_text(path)
         checkpoints.remove_unfinished(run.checkpoints)
         return run
-    facts = {"parameters": count_of(trainer.trained), "data": start.description()}
+    facts = {"parameters": count_of(trainer.trained), "data": start.text.facts}
     if start.languages:
         facts["languages"] = start.languages
     with contents_replaced(path, OF_RUN.name) as new:
         id = write_run(new, start.config, tokenizer_files(*start.tokenizers), facts)
         if start.config.training.lora_rank:
             checkpoints.save(new / FROZEN, 0, frozen_of(trainer.trained), {"run": id})
+        start.keep_text(new)
     return RunDirectory(path)

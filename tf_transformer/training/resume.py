@@ -4,13 +4,11 @@ import hashlib
 import json
 import logging
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
-from tf_transformer.config import Config
 from tf_transformer.errors import InputError
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
@@ -29,23 +27,30 @@ class Place(NamedTuple):
     """updates made"""
     epoch: int = 0
     """epochs finished"""
+    window: int = 0
+    """windows of the next epoch that were consumed"""
     batch: int = 0
-    """batches of the next epoch that were consumed"""
+    """batches of the next window that were consumed"""
 
 
-def refuse_differences(run: RunDirectory, config: Config, texts: dict[str, Any]) -> None:
-    """Raise InputError, with the differences shown, where a run was started with another config or text."""
+def refuse_other_text(run: RunDirectory, texts: dict[str, Any]) -> None:
+    """Raise InputError where a run was started with another text, or other directions of it."""
     before = run.description["data"]
-    differences = [
-        f"{what} of {split} has changed"
-        for split, described in texts.items()
-        for key, what in (("fingerprint", "the text"), ("directions", "the direction"))
-        if described.get(key) != before[split].get(key)
-    ]
-    file = config.tokenizer.file
-    if file and Path(file).read_bytes() != run.tokenizer_paths()[0].read_bytes():
-        differences.append(f"{file} is another tokenizer")
-    run.refuse_differences([*run.differences(config), *differences])
+    run.refuse_differences(
+        [
+            f"{what} of {split} has changed"
+            for split in ("train", "validation")
+            for key, what in (("fingerprint", "the text"), ("directions", "the direction"))
+            if _differ(before[split], texts[split], key)
+        ]
+    )
+
+
+def _differ(before: dict[str, Any], now: dict[str, Any], key: str) -> bool:
+    """Say whether text has changed. Earlier versions took another fingerprint: then its size is compared."""
+    if key == "fingerprint" and len(str(before.get(key))) != len(str(now.get(key))):
+        key = "pairs"
+    return key in now and before.get(key) != now.get(key)
 
 
 def variables_of(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> dict[str, Any]:
@@ -78,7 +83,7 @@ def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribut
             aside[checkpoint] = "damaged"
             continue
         log.info("going on from %s", checkpoint)
-        place = Place(state["step"], state["epoch"], state["batch"])
+        place = Place(state["step"], state["epoch"], state.get("window", 0), state["batch"])
         break
     if place is None and known:
         raise InputError(f"all checkpoints of {run.path} are damaged: --overwrite starts anew")
@@ -99,6 +104,7 @@ def check_same_start(machines: Machines, place: Place, texts: dict[str, Any], to
         texts: what identifies the text that it read.
         tokenizers: that it has.
     """
+    texts = {split: text for split, text in texts.items() if split != "files"}  # who prepares knows them
     digests = [json.dumps(texts, sort_keys=True).encode(), b"".join(tokenizer.model for tokenizer in tokenizers)]
     # Of six bytes the sums over machines are exact.
     numbers = [int.from_bytes(hashlib.sha256(digest).digest()[:6]) for digest in digests]
@@ -113,8 +119,8 @@ def check_same_start(machines: Machines, place: Place, texts: dict[str, Any], to
     if is_other_text:
         read = ", ".join(f"{text['pairs']} {split} pairs, {text['fingerprint']}" for split, text in texts.items())
         raise InputError(
-            f"the machines do not read the same text (this one has {read}): --data must hold the same files on all of "
-            "them; start all of them again"
+            f"the machines do not read the same text (this one has {read}): --run-dir, and a prepared corpus, must be on a "
+            "file system that all of them share; start all of them again"
         )
     if are_other_tokenizers:
         raise InputError(

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from tf_transformer.config.sections import STRATEGIES
+from tf_transformer.data import Batches
 from tf_transformer.errors import InputError, unknown
 
 GONE = (
@@ -50,34 +51,31 @@ def make_strategy(name: str = "auto", devices: int | None = None) -> tf.distribu
     return tf.distribute.MultiWorkerMirroredStrategy()
 
 
-def distribute(dataset: tf.data.Dataset, strategy: tf.distribute.Strategy) -> Any:
-    """Return batches as `fit` takes them: on one machine, an input for each replica, of its equal part of every batch.
+def distribute(batches: Batches, strategy: tf.distribute.Strategy) -> Any:
+    """Return batches as `fit` takes them: for each replica its equal part of every batch.
 
-    The iterator over several devices that TensorFlow makes otherwise tunes itself by a thread that it waits for at the
-    end of an epoch: up to a minute.
+    Each of several machines forms its own part, and reads no other. On one machine each replica has an input of its
+    own: the iterator over several devices that TensorFlow makes otherwise tunes itself by a thread that it waits for at
+    the end of an epoch, up to a minute.
 
     Args:
-        dataset: batches; a tensor has a multiple of the number of replicas as its first axis.
+        batches: whose rows are a multiple of the number of replicas.
         strategy: of the replicas.
     """
-    if not isinstance(strategy, tf.distribute.MirroredStrategy):
-        return dataset
+    if isinstance(strategy, tf.distribute.MirroredStrategy):
+        options = tf.distribute.InputOptions(
+            experimental_fetch_to_device=False,
+            experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA,
+        )
+    elif isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        options = None
+    else:
+        return batches.dataset()
 
     def part_of(context: tf.distribute.InputContext) -> tf.data.Dataset:
-        count, i = context.num_input_pipelines, context.input_pipeline_id
+        parts = context.num_input_pipelines
+        return batches.dataset(context.input_pipeline_id, parts, strategy.num_replicas_in_sync // parts)
 
-        def part(tensor: tf.Tensor) -> tf.Tensor:
-            rows = tf.shape(tensor)[0] // count
-            return tensor[i * rows : (i + 1) * rows]
-
-        if count == 1:
-            return dataset
-        return dataset.map(lambda *batch: tf.nest.map_structure(part, batch)).prefetch(2)
-
-    options = tf.distribute.InputOptions(
-        experimental_fetch_to_device=False,
-        experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA,
-    )
     return strategy.distribute_datasets_from_function(part_of, options)
 
 

@@ -23,11 +23,10 @@ with strategy.scope():
     trainer = make_trainer(config)
 
 
-def sorted_batches() -> tuple[tf.data.Dataset, int, float]:
+def sorted_batches() -> tuple[Batches, int, float]:
     """Return ours: the pairs tokenised beforehand, batches of like lengths by tokens."""
     batches = Batches(encode(text, tokenizer, tokenizer, config.data.max_length), config.data.batch_tokens, seed=0)
-    whole = batches.dataset().apply(tf.data.experimental.assert_cardinality(batches.whole))
-    return whole, int(batches.target_lengths.sum()), batches.padding
+    return batches, sum(map(batches.target_tokens, range(batches.length))), batches.padding
 
 
 def unsorted_batches() -> tuple[tf.data.Dataset, int, float]:
@@ -53,9 +52,12 @@ def unsorted_batches() -> tuple[tf.data.Dataset, int, float]:
     return batches, targets, 1 - real / padded
 
 
-dataset, tokens, padding = sorted_batches() if given["way"] == "ours" else unsorted_batches()
-steps = int(dataset.cardinality())
-data = distribute(dataset, strategy)
+if given["way"] == "ours":
+    batches, tokens, padding = sorted_batches()
+    steps, data = batches.length, distribute(batches, strategy)
+else:
+    dataset, tokens, padding = unsorted_batches()
+    steps, data = int(dataset.cardinality()), strategy.distribute_datasets_from_function(lambda _: dataset)
 
 
 class Clock(keras.callbacks.Callback):

@@ -1,5 +1,7 @@
 """A training step of ours, through `model.fit`, as `tf-transformer train` runs it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import tensorflow as tf
 from protocol import spec
@@ -21,5 +23,6 @@ name = given.get("strategy", "auto")
 strategy = make_strategy(name) if name else tf.distribute.get_strategy()
 with strategy.scope():
     trainer = make_trainer(config)
-data = distribute(repeated(((x, y[:, :-1]), y[:, 1:], weights)), strategy)
+batch = repeated(((x, y[:, :-1]), y[:, 1:], weights))
+data = distribute(SimpleNamespace(dataset=lambda *part: batch), strategy)
 serve_fit(trainer, data, trainer.trained.count_params())

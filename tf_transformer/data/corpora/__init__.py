@@ -1,18 +1,21 @@
 """Parallel text, wherever it lies: one class for each kind of corpus."""
 
-from tf_transformer.data.corpora.languages import Direction, direction_of
+from tf_transformer.data.corpora.languages import Direction, direction_of, without_direction
 from tf_transformer.data.corpora.opening import (
+    STANDARD_INPUT,
     absolute,
     check_training_splits,
     directions,
     open_corpus,
     read,
+    text_files,
     training_data,
     validation_data,
     validation_split,
 )
 
 __all__ = [
+    "STANDARD_INPUT",
     "Direction",
     "absolute",
     "check_training_splits",
@@ -20,7 +23,9 @@ __all__ = [
     "directions",
     "open_corpus",
     "read",
+    "text_files",
     "training_data",
     "validation_data",
     "validation_split",
+    "without_direction",
 ]

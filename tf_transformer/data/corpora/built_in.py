@@ -1,11 +1,12 @@
 """Corpora that are written here: toy and copy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data import toy
+from tf_transformer.data.chunks import Sentences, sentence_chunks
 from tf_transformer.data.corpora.languages import Direction
-from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.toy import copy_task
 from tf_transformer.errors import InputError, unknown
 
@@ -46,11 +47,15 @@ class BuiltIn:
                 f"Received: {self._direction[0]} to {self._direction[1]}"
             )
 
-    def read(self, split: str) -> Pairs:
-        """Return the pairs of a split."""
+    def files(self, split: str) -> list[Path]:
+        """Return none."""
+        return []
+
+    def chunks(self, split: str) -> Iterator[Sentences]:
+        """Yield the pairs of a split."""
         self.check(split)
-        pairs = Pairs.of(self._pairs(split))
-        return Pairs(*pairs[::-1]) if self._direction == TOY_LANGUAGES[::-1] else pairs
+        is_turned = self._direction == TOY_LANGUAGES[::-1]
+        yield from sentence_chunks(pair[::-1] if is_turned else pair for pair in self._pairs(split))
 
     @property
     def _direction(self) -> Direction:

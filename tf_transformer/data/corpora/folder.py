@@ -1,12 +1,18 @@
-"""A folder of text files, SPLIT.LANGUAGE or SPLIT.LANGUAGE.gz, line for line."""
+"""A folder of text files, SPLIT.LANGUAGE, SPLIT.LANGUAGE.gz or SPLIT.LANGUAGE.zst, line for line."""
 
+import itertools
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from tf_transformer.config import DataConfig
+from tf_transformer.data.chunks import LINES, LinePairs
 from tf_transformer.data.corpora.languages import languages_of
-from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError, unknown
-from tf_transformer.files import read_lines
+from tf_transformer.lines import line_blocks
+
+ENDINGS = ("", ".gz", ".zst")
+"""Of the files, the first that is there."""
 
 
 class Folder:
@@ -31,7 +37,7 @@ class Folder:
 
     def splits(self) -> tuple[str, ...]:
         """Return the names of the splits that are there in both languages."""
-        files = {path.name.removesuffix(".gz") for path in self.folder.iterdir() if path.is_file()}
+        files = {_plain(path.name) for path in self.folder.iterdir() if path.is_file()}
         for language in self.languages:
             if not any(name.endswith(f".{language}") for name in files):
                 found = {name.rpartition(".")[2] for name in files if "." in name}
@@ -44,16 +50,26 @@ class Folder:
         """Raise InputError where there is no such split."""
         self._files(split)
 
-    def read(self, split: str) -> Pairs:
-        """Return the pairs of a split."""
+    def files(self, split: str) -> list[Path]:
+        """Return the files of both sides of a split."""
+        return self._files(split)
+
+    def chunks(self, split: str) -> Iterator[LinePairs]:
+        """Yield the pairs of a split."""
         files = self._files(split)
-        sides = [read_lines(file) for file in files]
-        if len(sides[0]) != len(sides[1]):
-            raise InputError(
-                f"{files[0]} and {files[1]} must have the same number of lines. "
-                f"Received: {len(sides[0])} and {len(sides[1])}"
-            )
-        return Pairs(*sides)
+        names = (os.fspath(files[0]), os.fspath(files[1]))
+        blocks = [line_blocks(file, LINES) for file in files]
+        first = 1
+        for source, target in itertools.zip_longest(*blocks, fillvalue=b""):
+            counts = [_count(side) for side in (source, target)]
+            if counts[0] != counts[1]:
+                totals = [first - 1 + n + sum(map(_count, rest)) for n, rest in zip(counts, blocks, strict=True)]
+                raise InputError(
+                    f"{files[0]} and {files[1]} must have the same number of lines. "
+                    f"Received: {totals[0]} and {totals[1]}"
+                )
+            yield LinePairs(names, first, (source, target))
+            first += counts[0]
 
     def _files(self, split: str) -> list[Path]:
         """Return the files of both sides of a split."""
@@ -62,13 +78,21 @@ class Folder:
         there = [file.is_file() for file in files]
         if any(there) and not all(there):
             missing, other = files if there[1] else reversed(files)
-            raise InputError(
-                f"{missing.with_suffix('') if missing.suffix == '.gz' else missing} is missing beside {other}"
-            )
+            raise InputError(f"{missing.with_name(_plain(missing.name))} is missing beside {other}")
         if not any(there):
             raise unknown("split", split, known, where=f" in {self.folder}")
         return files
 
     def _find(self, split: str, language: str) -> Path:
-        plain, packed = self.folder / f"{split}.{language}", self.folder / f"{split}.{language}.gz"
-        return packed if packed.is_file() and not plain.is_file() else plain
+        files = [self.folder / f"{split}.{language}{ending}" for ending in ENDINGS]
+        return next((file for file in files if file.is_file()), files[0])
+
+
+def _plain(name: str) -> str:
+    """Return the name of a file without what says that it is packed."""
+    return name.removesuffix(".gz").removesuffix(".zst")
+
+
+def _count(block: bytes) -> int:
+    """Return the number of lines of a block; the last one may lack its end."""
+    return block.count(b"\n") + (not block.endswith(b"\n") and bool(block))

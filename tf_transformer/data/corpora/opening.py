@@ -1,11 +1,14 @@
 """Opening whatever `--data` names, and what training asks of it."""
 
+import contextlib
 import dataclasses
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from tf_transformer.config import DataConfig
+from tf_transformer.data.chunks import Chunk, joined
 from tf_transformer.data.corpora.built_in import BuiltIn
 from tf_transformer.data.corpora.folder import Folder
 from tf_transformer.data.corpora.languages import Direction, directed, direction_of, without_direction
@@ -16,6 +19,8 @@ from tf_transformer.errors import InputError, unknown
 
 KINDS = (BuiltIn, Tfds, Tsv, Folder)
 """The kinds of corpora; the first that takes a name opens it. Each has `takes(name)`, and is a `Corpus`."""
+STANDARD_INPUT = "-"
+"""The name of a .tsv that is read from standard input, which preparation can."""
 VALIDATION_NAMES = ("val", "valid", "validation", "dev")
 
 
@@ -35,8 +40,11 @@ class Corpus(Protocol):
     def check(self, split: str) -> None:
         """Raise InputError where it has no such split, as far as can be told without reading it."""
 
-    def read(self, split: str) -> Pairs:
-        """Return the pairs of a split.
+    def files(self, split: str) -> list[Path]:
+        """Return the files that a split is read from, where that is known."""
+
+    def chunks(self, split: str) -> Iterator[Chunk]:
+        """Yield the pairs of a split, so many lines at once.
 
         Raises:
             InputError: what is missing or malformed, with file and line where there are such.
@@ -56,10 +64,12 @@ def open_corpus(data: DataConfig) -> Corpus:
     for kind in KINDS:
         if kind.takes(name):
             return kind(data)
+    if name == STANDARD_INPUT:
+        raise InputError("--data -: only prepare reads standard input: train on what it has prepared")
     if Path(name).exists():
-        raise InputError(f"--data {name}: a file must be a .tsv or .tsv.gz of source TAB target")
+        raise InputError(f"--data {name}: a file must be a .tsv, .tsv.gz or .tsv.zst of source TAB target")
     if "/" in name or "." in name:
-        raise InputError(f"--data {name}: there is no such folder, and no such .tsv or .tsv.gz file")
+        raise InputError(f"--data {name}: there is no such folder, and no such .tsv, .tsv.gz or .tsv.zst file")
     raise unknown("dataset", name, [form for kind in KINDS for form in kind.forms])
 
 
@@ -69,10 +79,32 @@ def read(data: DataConfig, split: str) -> Pairs:
     Raises:
         InputError: what is missing, malformed or empty, with file and line where there are such.
     """
-    pairs = open_corpus(data).read(split)
+    pairs = joined(open_corpus(data).chunks(split))
     if not pairs.sources:
-        raise InputError(f"{data.corpus}: there is no pair in split {split!r}")
+        raise InputError(f"{data.corpus}: there is no pair in split {split!r}{why_empty(data)}")
     return pairs
+
+
+def text_files(data: DataConfig) -> list[Any]:
+    """Return the names of the corpora, and path, size and time of change of the files of training and validation: JSON.
+
+    Where it is the same, the text has not changed. A corpus that is not there has no files.
+    """
+    found: list[Any] = [[data.corpus, *data.extra_corpora, data.validation_corpus]]
+    for corpora, split in ((training_data(data), data.train_split), (validation_data(data).values(), None)):
+        for corpus in corpora:
+            with contextlib.suppress(InputError):
+                opened = open_corpus(corpus)
+                if opened.is_path:
+                    for path in opened.files(split or validation_split(corpus)):
+                        status = path.stat()
+                        found.append([os.fspath(path), status.st_size, status.st_mtime_ns])
+    return found
+
+
+def why_empty(data: DataConfig) -> str:
+    """Return why a split of a corpus may be empty, where that is known."""
+    return f" (data.held_out={data.held_out}, of few lines)" if Tsv.takes(data.corpus or "") else ""
 
 
 def check_training_splits(data: DataConfig) -> None:

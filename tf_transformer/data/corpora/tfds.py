@@ -3,11 +3,13 @@
 import contextlib
 import functools
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from tf_transformer.config import DataConfig
+from tf_transformer.data.chunks import Sentences, sentence_chunks
 from tf_transformer.data.corpora.languages import languages_of
-from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError, unknown
 
 PREFIX = "tfds:"
@@ -40,14 +42,18 @@ class Tfds:
     def check(self, split: str) -> None:
         """Check nothing: to ask TensorFlow Datasets takes seconds, and it may have to download."""
 
-    def read(self, split: str) -> Pairs:
-        """Return the pairs of a split."""
+    def files(self, split: str) -> list[Path]:
+        """Return none: which they are is known to TensorFlow Datasets."""
+        return []
+
+    def chunks(self, split: str) -> Iterator[Sentences]:
+        """Yield the pairs of a split."""
         source, target = self.languages
         if split not in self.splits():
             raise unknown("split", split, self.splits(), where=f" of {PREFIX}{self.name}")
         examples = self._builder.as_dataset(split=split, shuffle_files=False).as_numpy_iterator()
         try:
-            return Pairs.of((example[source].decode("utf-8"), example[target].decode("utf-8")) for example in examples)
+            yield from sentence_chunks((example[source].decode("utf-8"), example[target].decode("utf-8")) for example in examples)
         except UnicodeDecodeError:
             raise InputError(f"{PREFIX}{self.name}, split {split}: not UTF-8") from None
 

@@ -1,14 +1,19 @@
 """A file of lines `source TAB target`; the splits are drawn from it."""
 
 import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from tf_transformer.config import DataConfig
+from tf_transformer.data.chunks import LINES, digest_of, split_lines
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError, unknown
-from tf_transformer.files import read_lines
+from tf_transformer.lines import decoded, line_blocks
 
 SPLITS = ("train", "val", "test")
+ENDINGS = (".tsv", ".tsv.gz", ".tsv.zst")
 
 
 class Tsv:
@@ -25,7 +30,7 @@ class Tsv:
     @staticmethod
     def takes(corpus: str) -> bool:
         """Say whether this is such a file."""
-        return corpus.endswith((".tsv", ".tsv.gz")) and Path(corpus).is_file()
+        return corpus.endswith(ENDINGS) and Path(corpus).is_file()
 
     def splits(self) -> tuple[str, ...]:
         """Return the names of the splits."""
@@ -36,27 +41,67 @@ class Tsv:
         if split not in SPLITS:
             raise unknown("split", split, SPLITS, where=f" of {self.path}")
 
-    def read(self, split: str) -> Pairs:
-        """Return the pairs of a split."""
+    def files(self, split: str) -> list[Path]:
+        """Return the file, which all splits are in."""
+        return [self.path]
+
+    def chunks(self, split: str) -> Iterator["TsvLines"]:
+        """Yield the pairs of a split: those of it among so many lines."""
         self.check(split)
-        chosen = []
-        for number, line in enumerate(read_lines(self.path), 1):
+        for i, block in enumerate(line_blocks(self.path, LINES)):
+            yield TsvLines(self.data, os.fspath(self.path), 1 + i * LINES, block, split)
+
+
+@dataclass(frozen=True)
+class TsvLines:
+    """Lines of such a file, of which a split is taken."""
+
+    data: DataConfig
+    name: str
+    """of the file, for errors"""
+    first: int
+    """number of the first line, from 1"""
+    block: bytes
+    split: str
+
+    def read(self) -> tuple[Pairs, int]:
+        """Return the pairs of the split, and how many of training were left out for their scores."""
+        rows, low = [], 0
+        wanted = self.data.min_score if self.split == "train" else None
+        for number, line in enumerate(decoded(split_lines(self.block), self.name, self.first), self.first):
             # A blank line is an empty pair, to be counted with those that are left out of training.
             columns = line.split("\t") if line else ["", ""]
-            if len(columns) != 2:
-                hint = "; cut -f1,2 keeps the first two" if len(columns) > 2 else ""
-                raise InputError(
-                    f"{self.path}, line {number}: must be 2 columns, source TAB target{hint}. Received: {len(columns)}"
-                )
-            if (self._split_of(line) if line else "train") == split:
-                chosen.append((columns[0], columns[1]))
-        if not chosen:
-            why = f"data.held_out={self.data.held_out}, of few lines"
-            raise InputError(f"{self.data.corpus}: there is no pair in split {split!r} ({why})")
-        return Pairs.of(chosen)
+            is_scored = self.data.min_score is not None and bool(line)
+            if len(columns) != 2 + is_scored:
+                raise self._wrong_columns(number, columns)
+            if (self._split_of("\t".join(columns[:2])) if line else "train") != self.split:
+                continue
+            if wanted is not None and is_scored and not self._score(number, columns[2]) >= wanted:
+                low += 1
+                continue
+            rows.append((columns[0], columns[1]))
+        return Pairs.of(rows), low
 
-    def _split_of(self, line: str) -> str:
-        """Return the split of a line: a function of its text and the seed alone, so that equal pairs share a split."""
-        digest = hashlib.sha256(f"{self.data.held_out_seed}\t{line}".encode()).digest()
+    def digest(self) -> str:
+        """Return what identifies the text."""
+        return digest_of(self.block)
+
+    def _wrong_columns(self, number: int, columns: list[str]) -> InputError:
+        what, hint = "2 columns, source TAB target", ""
+        if self.data.min_score is not None:
+            what = "3 columns, source TAB target TAB score, where data.min_score is given"
+        elif len(columns) > 2:
+            hint = "; cut -f1,2 keeps the first two, and data.min_score reads a third one with scores"
+        return InputError(f"{self.name}, line {number}: must be {what}{hint}. Received: {len(columns)}")
+
+    def _score(self, number: int, text: str) -> float:
+        try:
+            return float(text)
+        except ValueError:
+            raise InputError(f"{self.name}, line {number}: the score must be a number. Received: {text!r}") from None
+
+    def _split_of(self, pair: str) -> str:
+        """Return the split of a pair: a function of its text and the seed alone, so that equal pairs share a split."""
+        digest = hashlib.sha256(f"{self.data.held_out_seed}\t{pair}".encode()).digest()
         place, held_out = int.from_bytes(digest[:8]) / 2**64, self.data.held_out
         return "test" if place < held_out else "val" if place < 2 * held_out else "train"

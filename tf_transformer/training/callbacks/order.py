@@ -31,25 +31,26 @@ class EpochOrder(keras.callbacks.Callback):
     Args:
         batches: whose dataset is being fitted.
         max_steps: updates in all, those before a resume included; no limit by default.
-        skip: batches of the first epoch that were consumed before a resume.
+        skip: batches that were consumed before a resume, of the window of the first epoch where that was.
+        window: the number of that window.
     """
 
-    def __init__(self, batches: Batches, max_steps: int | None = None, skip: int = 0):
+    def __init__(self, batches: Batches, max_steps: int | None = None, skip: int = 0, window: int = 0):
         super().__init__()
         self.batches = batches
         self.max_steps = max_steps
-        self.skip = skip
+        self.place = (window, skip)
         self.ended = False
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Shuffle for this epoch."""
-        self.batches.start_epoch(epoch, skip=self.skip)
-        self.skip = 0
+        self.batches.start_epoch(epoch, *self.place)
+        self.place = (0, 0)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Leave the loop over batches after the last one."""
-        self.batches.consumed = self.batches.skip + batch + 1
-        if (batch + 1 == len(self.batches.rows) or self._is_done()) and not self.model.stop_training:
+        self.batches.consumed = batch + 1
+        if (self.batches.is_last(batch) or self._is_done()) and not self.model.stop_training:
             self.model.stop_training = self.ended = True
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:

@@ -153,7 +153,7 @@ class Progress(keras.callbacks.ProgbarLogger):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Begin a bar, and say how far training is."""
         step = updates(self.model)
-        self.target = min(len(self.batches.rows), self.max_steps - step)
+        self.target = min(self.batches.length, self.max_steps - step)
         left = time_left(self.times, self.max_steps - step)
         print(f"epoch {epoch + 1}, step {step:,} of {self.max_steps:,}{left}", flush=True)
         self.times.clear()

@@ -74,14 +74,11 @@ class SaveCheckpoints(keras.callbacks.Callback):
 
     def save(self, logs: dict[str, Any] | None = None) -> None:
         """Save now."""
-        batches = self.batches
-        whole = batches.consumed == batches.whole
         step = updates(self.model)
         if step != self.saved_step:
             self.previous = self.saved_step or None
         state = {
-            "epoch": batches.epoch + whole,
-            "batch": 0 if whole else batches.consumed,
+            **self.batches.place._asdict(),
             "previous": self.previous,
             **({"run": self.run} if self.run else {}),
             **(logs or {}),

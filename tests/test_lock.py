@@ -9,12 +9,12 @@ import sys
 import pytest
 
 from tf_transformer.errors import InputError
-from tf_transformer.runs.lock import LOCK, sole_writer
+from tf_transformer.lock import LOCK, sole_writer
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from tf_transformer.runs.lock import sole_writer
+from tf_transformer.lock import sole_writer
 with sole_writer(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

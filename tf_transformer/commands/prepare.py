@@ -1,0 +1,79 @@
+"""`tf-transformer prepare`."""
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+from tf_transformer.commands.checks import check_place
+from tf_transformer.commands.options import DATA_HELP, positive
+from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.resolve import add_text, resolve
+from tf_transformer.config import Config
+from tf_transformer.data.corpora import STANDARD_INPUT, check_training_splits, open_corpus, training_data
+from tf_transformer.errors import InputError
+
+SUMMARY = "Filter and tokenise a corpus once, by all cores, so that training on it starts in seconds."
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.epilog = (
+        "example: tf-transformer prepare --data corpus --source en --target de --vocab-size 32000 --output "
+        "prepared/en_de\n\nsettings for --set: those of data and tokenizer that train --help shows\n"
+    )
+    parser.add_argument("--output", required=True, metavar="DIR", help="where the prepared corpus is written")
+    add_text(parser, ", or - for a .tsv from standard input")
+    parser.add_argument(
+        "--workers", type=positive, metavar="N", help="processes (default: as many as there are cores for this one)"
+    )
+    parser.add_argument(
+        "--part",
+        metavar="K/N",
+        help="the part of this machine, of N that see the same --output: each is given the same command but for K",
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prepare a corpus."""
+    resolved = resolve(options)
+    part = _part(options.part)
+    _check(resolved, options)
+    if any(open_corpus(one).needs_tensorflow for one in training_data(resolved.data) if one.corpus != STANDARD_INPUT):
+        import_tensorflow()  # without its greetings: TensorFlow Datasets imports it as well
+    from tf_transformer.data.preparing import plan_of, prepare
+    from tf_transformer.runs.directory import RunDirectory
+
+    base = RunDirectory(resolved.training.init_from) if resolved.training.init_from else None
+    plan = plan_of(resolved, base.vocabularies() if base else None, str(base.path) if base else "")
+    workers = options.workers or len(os.sched_getaffinity(0))
+    prepared = prepare(plan, Path(options.output), workers=workers, part=part)
+    if prepared is not None:
+        print(f"prepared: {options.output}, {sum(corpus['pairs'] for corpus in prepared.corpora):,} pairs")
+
+
+def _part(text: str | None) -> tuple[int, int]:
+    """Read the number of a part, and of all."""
+    if text is None:
+        return 1, 1
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise InputError(f"--part must be K/N, such as 1/4, with K from 1 to N. Received: {text}")
+    return int(found[1]), int(found[2])
+
+
+def _check(resolved: Config, options: argparse.Namespace) -> None:
+    """Raise InputError for what files and options show to be wrong."""
+    data = resolved.data
+    names = (data.corpus, *data.extra_corpora)
+    if data.corpus is None:
+        raise InputError(f"no data: give --data {DATA_HELP}")
+    if data.prepared is not None:
+        raise InputError(f"--data {data.prepared} is prepared already: train on it")
+    check_place("--output", options.output)
+    if not any(name.split(":")[0] == STANDARD_INPUT for name in names):
+        check_training_splits(data)
+    elif options.part is not None:
+        raise InputError("--data -: each of several parts would read a standard input of its own: give a file")
+    if resolved.tokenizer.file:
+        Path(resolved.tokenizer.file).open("rb").close()

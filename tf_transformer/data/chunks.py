@@ -1,0 +1,101 @@
+"""Text as it is read: in chunks of lines, whose bytes are decoded wherever the chunk is worked on."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from tf_transformer.data.pairs import Pairs
+from tf_transformer.lines import decoded
+
+LINES = 131_072
+"""Lines, or pairs, of a chunk."""
+
+
+class Chunk(Protocol):
+    """Successive pairs of a corpus, not decoded yet."""
+
+    def read(self) -> tuple[Pairs, int]:
+        """Return the pairs, and how many others were left out for their scores.
+
+        Raises:
+            InputError: what is malformed, with file and line.
+        """
+
+    def digest(self) -> str:
+        """Return what identifies the text."""
+
+
+@dataclass(frozen=True)
+class LinePairs:
+    """Lines of two files."""
+
+    names: tuple[str, str]
+    """of the files, for errors"""
+    first: int
+    """number of the first line, from 1"""
+    sides: tuple[bytes, bytes]
+
+    def read(self) -> tuple[Pairs, int]:
+        """Return the pairs; none has a score."""
+        sides = [
+            list(decoded(split_lines(side), name, self.first))
+            for side, name in zip(self.sides, self.names, strict=True)
+        ]
+        return Pairs(*sides), 0
+
+    def digest(self) -> str:
+        """Return what identifies the text."""
+        return digest_of(*self.sides)
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Pairs that are strings already, such as those of a TensorFlow dataset."""
+
+    text: Pairs
+
+    def read(self) -> tuple[Pairs, int]:
+        """Return the pairs; none has a score."""
+        return self.text, 0
+
+    def digest(self) -> str:
+        """Return what identifies the text."""
+        return digest_of(*("\n".join(side).encode("utf-8", "surrogatepass") for side in self.text))
+
+
+def sentence_chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[Sentences]:
+    """Cut pairs that come one by one into chunks."""
+    rows: list[tuple[str, str]] = []
+    for pair in pairs:
+        rows.append(pair)
+        if len(rows) == LINES:
+            yield Sentences(Pairs.of(rows))
+            rows = []
+    if rows:
+        yield Sentences(Pairs.of(rows))
+
+
+def split_lines(block: bytes) -> list[bytes]:
+    """Return the lines of a block, without their ends."""
+    lines = block.split(b"\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def joined(chunks: Iterable[Chunk]) -> Pairs:
+    """Return all pairs of chunks."""
+    sources: list[str] = []
+    targets: list[str] = []
+    for chunk in chunks:
+        pairs, _ = chunk.read()
+        sources += pairs.sources
+        targets += pairs.targets
+    return Pairs(sources, targets)
+
+
+def digest_of(*parts: bytes) -> str:
+    """Return what identifies bytes."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        digest.update(len(part).to_bytes(8) + part)
+    return digest.hexdigest()

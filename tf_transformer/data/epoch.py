@@ -1,0 +1,137 @@
+"""The batches of an epoch, whose windows are planned one after the other."""
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from typing import NamedTuple
+
+import numpy as np
+
+from tf_transformer.data.plan import NO_PAIR
+from tf_transformer.data.windows import Window
+
+
+class Planned(NamedTuple):
+    """A window with its batches."""
+
+    window: Window
+    batches: list[np.ndarray]
+    """the rows of each, as `plan` returns them"""
+
+
+class Epoch:
+    """The batches of an epoch, without those of its first windows, and without the first ones of the window after these.
+
+    Args:
+        number: of the epoch, from 0.
+        windows: the blocks of each.
+        plan: gives a window with its batches, by its number and its blocks.
+        planner: runs that, one window after the other, while the one before it is trained on.
+        first: windows to leave out.
+        skip: batches to leave out then.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        windows: list[np.ndarray],
+        plan: Callable[[int, np.ndarray], Planned],
+        planner: Executor,
+        first: int = 0,
+        skip: int = 0,
+    ):
+        self.number = number
+        self.windows = windows
+        self.first = first
+        self.skip = skip
+        self._plan = plan
+        self._planner = planner
+        self._plans: dict[int, Future[Planned]] = {}
+        self._tokens: list[np.ndarray] = []
+        """target tokens of the batches of each window from the first on, as far as they are known"""
+        self._sharing = threading.RLock()
+        while self._know() and not self.known:  # the pairs of the first may have no visit, by their weights
+            pass
+
+    def __iter__(self) -> Iterator[tuple[Window, np.ndarray]]:
+        """Yield each batch with its window."""
+        for number in range(self.first, len(self.windows)):
+            window, batches = self._planned(number)
+            if number + 1 < len(self.windows):
+                self._begin(number + 1)
+            yield from zip(itertools.repeat(window), batches, strict=False)
+
+    @property
+    def known(self) -> int:
+        """The batches of the windows that have been planned."""
+        return sum(map(len, self._tokens))
+
+    @property
+    def length(self) -> int:
+        """The batches; where not all windows have been planned, the others are taken to be like these."""
+        later = len(self.windows) - self.first - len(self._tokens)
+        return self.known + round(later * (self.known + self.skip) / max(1, len(self._tokens)))
+
+    @property
+    def latest(self) -> Planned:
+        """The last window that has been planned."""
+        return self._planned(self.first + len(self._tokens) - 1)
+
+    def is_last(self, batch: int) -> bool:
+        """Say whether a batch is the last one."""
+        with self._sharing:
+            while batch + 1 >= self.known:
+                if not self._know():
+                    return True
+        return False
+
+    def place(self, consumed: int) -> tuple[int, int]:
+        """Return windows and batches that were consumed, after so many batches of these and not the last one."""
+        self.is_last(consumed - 1)
+        for number, tokens in enumerate(self._tokens, self.first):
+            if consumed < len(tokens):
+                break
+            consumed -= len(tokens)
+        return number, consumed + (self.skip if number == self.first else 0)
+
+    def target_tokens(self, batch: int) -> int:
+        """Return the target tokens that a batch learns, padding not counted."""
+        self.is_last(batch)
+        for tokens in self._tokens:
+            if batch < len(tokens):
+                return int(tokens[batch])
+            batch -= len(tokens)
+        raise IndexError(batch)
+
+    def _know(self) -> bool:
+        """Learn the tokens of the batches of one more window; say whether there was one."""
+        number = self.first + len(self._tokens)
+        if number >= len(self.windows):
+            return False
+        window, batches = self._planned(number)
+        given = int(window.has_languages)
+        pairs = [rows[rows != NO_PAIR] for rows in batches]
+        tokens = [window.lengths[rows, 1].sum(dtype=np.int64) - given * len(rows) for rows in pairs]
+        self._tokens.append(np.array(tokens, np.int64))
+        return True
+
+    def _planned(self, number: int) -> Planned:
+        """Return a window with its batches."""
+        planned = self._begin(number).result()
+        with self._sharing:
+            for old in [old for old in self._plans if old < number - 1]:
+                del self._plans[old]
+        return planned
+
+    def _begin(self, number: int) -> "Future[Planned]":
+        """Begin to plan a window, if that has not been done yet."""
+        with self._sharing:
+            if number not in self._plans:
+                self._plans[number] = self._planner.submit(self._plan_one, number)
+            return self._plans[number]
+
+    def _plan_one(self, number: int) -> Planned:
+        window, batches = self._plan(number, self.windows[number])
+        skip = min(self.skip, len(batches) - 1) if number == self.first and batches else 0
+        return Planned(window, batches[skip:])

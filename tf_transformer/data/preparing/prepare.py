@@ -1,0 +1,289 @@
+"""From the text of corpora to a prepared corpus."""
+
+import contextlib
+import dataclasses
+import errno
+import fcntl
+import itertools
+import json
+import logging
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from tqdm import tqdm
+
+from tf_transformer.config import DataConfig
+from tf_transformer.data.chunks import digest_of
+from tf_transformer.data.corpora import STANDARD_INPUT, without_direction
+from tf_transformer.data.encoding import Limits
+from tf_transformer.data.prepared import Prepared, is_prepared
+from tf_transformer.data.prepared.manifest import FORMAT_VERSION, fronts_of
+from tf_transformer.data.preparing.chosen import Choice, Numbered, numbered_chunks
+from tf_transformer.data.preparing.equal import Hashing, equal_to_earlier
+from tf_transformer.data.preparing.plan import Plan
+from tf_transformer.data.preparing.result import assemble, model_names, nothing_left, write_validation
+from tf_transformer.data.preparing.sample import Sample
+from tf_transformer.data.preparing.shard import Encoding, Models
+from tf_transformer.data.preparing.workers import Workers
+from tf_transformer.errors import InputError
+from tf_transformer.files import written_whole
+from tf_transformer.lock import LOCK, sole_writer
+from tf_transformer.vocabulary import Vocabulary, train_tokenizer
+
+SPOOLED = "standard_input.tsv"
+"""What standard input is written to: it is read several times."""
+
+log = logging.getLogger(__name__)
+Item = TypeVar("Item")
+
+
+def work_folder(output: Path) -> Path:
+    """Return the folder, beside the result, that preparation works in, and that a stopped one leaves."""
+    return output.with_name(f".{output.name.removeprefix('.')}.preparing")
+
+
+def prepare(plan: Plan, output: Path, *, workers: int = 1, part: tuple[int, int] = (1, 1)) -> Prepared | None:
+    """Prepare the text that a plan names, or go on with a preparation of the same that was stopped.
+
+    Args:
+        plan: what to prepare.
+        output: a folder that is not there yet; it appears when all is done.
+        workers: processes.
+        part: of several machines that see the same `output`, the number of this one, from 1, and how many there are.
+
+    Returns:
+        The prepared corpus; None where other parts are not done yet.
+
+    Raises:
+        InputError: text that cannot be read; no pair is left; `output` is there, and is something else.
+    """
+    if output.exists():
+        if is_prepared(output) and Prepared(output).manifest["config"] == _as_json(plan.settings()):
+            log.info("%s is prepared already: remove it to prepare it anew", output)
+            return Prepared(output)
+        raise InputError(f"{output} is there already: remove it, or give another folder")
+    work = work_folder(output)
+    alone = sole_writer(work) if part[1] == 1 else contextlib.nullcontext()
+    with alone, Workers(workers) as pool:
+        preparation = _Preparation(plan, output, work, pool, part)
+        try:
+            return preparation.run()
+        except InputError:
+            preparation.remove_if_empty()
+            raise
+
+
+class _Preparation:
+    """A preparation in its work folder, which holds the result as far as it is done, and what a restart goes on from."""
+
+    def __init__(self, plan: Plan, output: Path, work: Path, pool: Workers, part: tuple[int, int]):
+        self.plan = plan
+        self.output = output
+        self.work = work
+        self.result = work / "result"
+        self.pool = pool
+        self.part = part
+        self.choice = Choice(plan.data.drop_copies)
+        self.read = dataclasses.replace(plan, data=_spooled(plan.data, work / SPOOLED))
+        """the plan, with what is read instead of standard input"""
+        self.total: int | None = None
+        """pairs of all corpora, once they have been counted"""
+
+    def run(self) -> Prepared | None:
+        """Do what is left to do."""
+        self._begin()
+        validation = write_validation(self.read, self.result)
+        equal: list[np.ndarray] | None = None
+        if self.plan.data.drop_duplicates and (equal := self._equal()) is None:
+            return None
+        encoding = self._encoding(self._models(equal))
+        count = self._encode(encoding, equal)
+        if count is None:
+            return None
+        assemble(self.plan, encoding, count, validation)
+        try:
+            self.result.rename(self.output)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT) or not is_prepared(self.output):
+                raise
+            log.info("another part has finished %s", self.output)  # all of its files are the same
+        shutil.rmtree(self.work, ignore_errors=True)
+        return Prepared(self.output)
+
+    def remove_if_empty(self) -> None:
+        """Remove the work folder where nothing has been done that a restart could go on from."""
+        if self.part[1] == 1 and not any(path.suffix == ".json" and path.stem != "plan" for path in self.work.iterdir()):
+            shutil.rmtree(self.work)
+
+    def _begin(self) -> None:
+        """Take up the work folder where it is of the same plan, and else begin anew."""
+        place, identity = self.work / "plan.json", json.dumps(_identity(self.plan))
+        self.work.mkdir(parents=True, exist_ok=True)
+        if place.is_file() and place.read_text("utf-8") != identity:
+            log.info("%s was begun with other settings: beginning anew", self.output)
+            for path in self.work.iterdir():
+                if path.name != LOCK:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+        elif place.is_file():
+            log.info("going on with the preparation of %s", self.output)
+        self.result.mkdir(exist_ok=True)
+        with written_whole(place) as beside:
+            beside.write_text(identity, "utf-8")
+        if self.read.data != self.plan.data:
+            with (self.work / SPOOLED).open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+
+    def _is_own(self, task: Numbered) -> bool:
+        """Say whether this part does a chunk."""
+        number, count = self.part
+        return task.number % count == number - 1
+
+    def _own(self, numbers: list[int]) -> Iterator[Numbered]:
+        """Yield the chunks of this part; the numbers of all chunks are added to `numbers`."""
+        for task in numbered_chunks(self.read):
+            numbers.append(task.number)
+            if self._is_own(task):
+                yield task
+
+    def _equal(self) -> list[np.ndarray] | None:
+        """Return for each chunk which pairs are equal to earlier ones; None where other parts must hash first."""
+        hashing = Hashing(self.work, tuple(map(str, self.plan.directions or [()] * len(self.plan.corpora))))
+        numbers: list[int] = []
+        hashed = self._shown("comparing", self.pool.map(hashing, self._own(numbers)), lambda found: found[1])
+        pairs = sum(found[1] for found in hashed)
+        self.total = pairs if self.part[1] == 1 else None
+        files = [hashing.place(number) for number in numbers]
+        if missing := sum(not file.with_suffix(".json").is_file() for file in files):
+            log.info(
+                "compared part %d of %d: %d of %d chunks are left to the others. When these have ended, give each part "
+                "its command again",
+                *self.part,
+                *(missing, len(files)),
+            )
+            return None
+        return equal_to_earlier(files)
+
+    def _with_equal(
+        self, tasks: Iterable[Numbered], equal: list[np.ndarray] | None
+    ) -> Iterator[tuple[Numbered, np.ndarray | None]]:
+        """Yield tasks, each with those of its pairs that are equal to earlier ones."""
+        for task in tasks:
+            yield task, None if equal is None else equal[task.number]
+
+    def _models(self, equal: list[np.ndarray] | None) -> Models:
+        """Return the tokenizers, which are written to the result: those of the plan, or trained on a sample."""
+        plan = self.plan
+        if plan.vocabularies is None:
+            with self._one_by_one("tokenizer.lock"):
+                files = self._trained(equal)
+            vocabularies = [Vocabulary(file, languages=plan.languages) for file in files]
+        else:
+            source, target = plan.vocabularies
+            vocabularies = [source] if source is target else [source, target]
+        models = Models(
+            tuple(vocabulary.model for vocabulary in vocabularies),
+            tuple(vocabulary.vocab_size for vocabulary in vocabularies),
+            plan.languages,
+        )
+        for name, model in zip(model_names(models), models.files, strict=True):
+            with written_whole(self.result / name) as beside:
+                beside.write_bytes(model)
+        return models
+
+    def _trained(self, equal: list[np.ndarray] | None) -> list[bytes]:
+        """Return tokenizers trained on the text, or those that a stopped preparation has trained on the same text."""
+        settings = self.plan.tokenizer
+        names = ["tokenizer.model"] if settings.shared else ["source.model", "target.model"]
+        facts = self.work / "tokenizers.json"
+        if facts.is_file() and json.loads(facts.read_text()) == [task.chunk.digest() for task in numbered_chunks(self.read)]:
+            return [(self.work / name).read_bytes() for name in names]
+        tasks = self._with_equal(self._shown("sampling", numbered_chunks(self.read)), equal)
+        sample = Sample(self.pool, self.choice, tasks)
+        if not any(source.strip() and target.strip() for source, target in zip(*sample.pairs, strict=True)):
+            raise nothing_left(self.plan)
+        log.info("training the tokenizer on %d pairs", len(sample.pairs.sources))
+        texts: list[Iterable[str]] = [itertools.chain(*sample.pairs)] if settings.shared else [*sample.pairs]
+        models = [train_tokenizer(text, settings, self.plan.languages) for text in texts]
+        for name, model in zip(names, models, strict=True):
+            with written_whole(self.work / name) as beside:
+                beside.write_bytes(model)
+        with written_whole(facts) as beside:
+            beside.write_text(json.dumps(sample.digests))
+        return models
+
+    def _encoding(self, models: Models) -> Encoding:
+        """Return what writes shards."""
+        data, fronts = self.plan.data, fronts_of(self.plan.directions, models.open())
+        return Encoding(
+            self.work,
+            self.result,
+            models,
+            Limits(data.max_length, data.max_length_ratio),
+            self.choice,
+            () if fronts is None else tuple((int(source), int(target)) for source, target in fronts),
+            keeps_text=data.bpe_dropout > 0,
+        )
+
+    def _encode(self, encoding: Encoding, equal: list[np.ndarray] | None) -> int | None:
+        """Write the shards of this part, and return the number of all; None where those of others are missing."""
+        numbers: list[int] = []
+        results = self.pool.map(encoding, self._with_equal(self._own(numbers), equal))
+        for _ in self._shown("preparing", results, lambda facts: facts["given"]):
+            pass
+        if missing := sum(not encoding.facts(number).is_file() for number in numbers):
+            log.info(
+                "part %d of %d is prepared: %d of %d shards are left to the others", *self.part, missing, len(numbers)
+            )
+            return None
+        return len(numbers)
+
+    def _shown(self, what: str, items: Iterable[Item], pairs: Callable[[Item], int] | None = None) -> Iterator[Item]:
+        """Pass items on, and show at a terminal how many pairs they are, or else how many items."""
+        unit = "pairs" if pairs else "chunks"
+        total = self.total if pairs else None
+        with tqdm(desc=what, unit=f" {unit}", unit_scale=True, disable=None, total=total, file=sys.stderr) as bar:
+            for item in items:
+                yield item
+                bar.update(pairs(item) if pairs else 1)
+
+    @contextlib.contextmanager
+    def _one_by_one(self, name: str) -> Iterator[None]:
+        """Let one part in after the other."""
+        if self.part[1] == 1:
+            yield
+            return
+        with (self.work / name).open("w") as file:
+            with contextlib.suppress(OSError):  # a file system without locks: then all parts do the same
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def _spooled(data: DataConfig, place: Path) -> DataConfig:
+    """Return the same data with a file in the place of standard input."""
+
+    def spooled(name: str) -> str:
+        corpus, _ = without_direction(name)
+        return str(place) + name.removeprefix(corpus) if corpus == STANDARD_INPUT else name
+
+    extra = tuple(map(spooled, data.extra_corpora))
+    return dataclasses.replace(data, corpus=data.corpus and spooled(data.corpus), extra_corpora=extra)
+
+
+def _identity(plan: Plan) -> dict[str, Any]:
+    """Return what a restart must have in common with what was begun: JSON."""
+    models = [digest_of(vocabulary.model) for vocabulary in plan.vocabularies or ()]
+    return {
+        "format_version": FORMAT_VERSION,
+        "models": models,
+        "languages": plan.languages,
+        "directions": plan.directions,
+        "config": plan.settings(),
+    }
+
+
+def _as_json(settings: Any) -> Any:
+    return json.loads(json.dumps(settings))

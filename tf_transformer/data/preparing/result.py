@@ -1,0 +1,145 @@
+"""What a prepared corpus has besides its shards: validation text, table of blocks, manifest."""
+
+import importlib.metadata
+import io
+import itertools
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tf_transformer.data.chunks import digest_of
+from tf_transformer.data.corpora import read, validation_data, validation_split
+from tf_transformer.data.pairs import Pairs
+from tf_transformer.data.prepared.manifest import BLOCK_TABLE, MANIFEST, VALIDATION, fingerprint_of, written
+from tf_transformer.data.prepared.shards import BLOCKS
+from tf_transformer.data.preparing.chosen import numbered_chunks
+from tf_transformer.data.preparing.plan import Plan
+from tf_transformer.data.preparing.shard import Encoding, Models
+from tf_transformer.errors import InputError
+from tf_transformer.files import written_whole
+from tf_transformer.version import __version__
+
+DROPPED = ("score", "equal", "copy", "empty", "long", "ratio")
+"""Why pairs are left out, in the order in which that is decided."""
+
+log = logging.getLogger(__name__)
+
+
+def write_validation(plan: Plan, folder: Path) -> dict[str, Any]:
+    """Write the validation text, that of several directions in turn, and return what identifies it.
+
+    Raises:
+        InputError: as `read`.
+    """
+    rows = _validation(plan)
+    with written_whole(folder / VALIDATION) as beside:
+        beside.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), "utf-8")
+    return _described(rows)
+
+
+def _validation(plan: Plan) -> list[tuple[int, str, str]]:
+    """Return the validation pairs, those of several directions in turn, with the numbers of their corpora."""
+    corpora = {i: read(held_out, validation_split(held_out)) for i, held_out in validation_data(plan.data).items()}
+    rows = [[(i, source, target) for source, target in zip(*pairs, strict=True)] for i, pairs in corpora.items()]
+    return [row for turn in itertools.zip_longest(*rows) for row in turn if row is not None]
+
+
+def _described(rows: list[tuple[int, str, str]]) -> dict[str, Any]:
+    pairs = Pairs.of((source, target) for _, source, target in rows)
+    return {"pairs": len(rows), "fingerprint": pairs.fingerprint}
+
+
+def fingerprints_of(plan: Plan) -> dict[str, dict[str, Any]]:
+    """Return what identifies the text that a plan names, as `Prepared.fingerprints` does, but for its pairs."""
+    digests = [task.chunk.digest() for task in numbered_chunks(plan)]
+    return {"train": {"fingerprint": fingerprint_of(digests)}, "validation": _described(_validation(plan))}
+
+
+def model_names(models: Models) -> list[str]:
+    """Return the names of the files of SentencePiece models."""
+    return ["tokenizer.model"] if len(models.files) == 1 else ["source.model", "target.model"]
+
+
+def assemble(plan: Plan, encoding: Encoding, count: int, validation: dict[str, Any]) -> None:
+    """Write the table of blocks and the manifest of so many shards, and report what was left out.
+
+    Raises:
+        InputError: no pair is left.
+    """
+    corpora = [
+        {"name": data.corpus, "given": 0, "pairs": 0, "dropped": dict.fromkeys(DROPPED, 0)} for data in plan.corpora
+    ]
+    shards, blocks, lengths = [], [], [np.zeros(1, np.int64), np.zeros(1, np.int64)]
+    for facts in _all(encoding, count):
+        corpus = corpora[facts["shard"]["corpus"]]
+        corpus["given"] += facts["given"]
+        corpus["pairs"] += facts["shard"]["pairs"]
+        for why, dropped in facts["dropped"].items():
+            corpus["dropped"][why] += dropped
+        shards.append(facts["shard"])
+        blocks.append(np.array([tuple(row) for row in facts["blocks"]], BLOCKS))
+        lengths = [_added(*sides) for sides in zip(lengths, map(np.array, facts["lengths"]), strict=True)]
+    _report(plan, corpora)
+    table = io.BytesIO()
+    np.save(table, np.concatenate([np.empty(0, BLOCKS), *blocks]))
+    with written_whole(encoding.folder / BLOCK_TABLE) as beside:
+        beside.write_bytes(table.getvalue())
+    names = model_names(encoding.models)
+    manifest = {
+        "packages": {"tf-transformer": __version__, "sentencepiece": importlib.metadata.version("sentencepiece")},
+        "tokenizers": [{"file": n, "size": size} for n, size in zip(names, encoding.models.sizes, strict=True)],
+        "languages": plan.languages,
+        "directions": plan.directions,
+        "corpora": corpora,
+        "validation": validation,
+        "lengths": {side: counts.tolist() for side, counts in zip(("source", "target"), lengths, strict=True)},
+        "files": {n: digest_of((encoding.folder / n).read_bytes()) for n in (BLOCK_TABLE, VALIDATION, *names)},
+        "shards": shards,
+        "config": plan.settings(),
+    }
+    with written_whole(encoding.folder / MANIFEST) as beside:
+        beside.write_bytes(written(manifest))
+
+
+def _all(encoding: Encoding, count: int) -> Iterator[dict[str, Any]]:
+    for number in range(count):
+        yield json.loads(encoding.facts(number).read_text())
+
+
+def _added(counts: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """Return the sum of two lists of counts, of which one may be longer."""
+    width = max(len(counts), len(more))
+    return np.pad(counts, (0, width - len(counts))) + np.pad(more, (0, width - len(more)))
+
+
+def _report(plan: Plan, corpora: list[dict[str, Any]]) -> None:
+    """Report the pairs that were left out; raise InputError where none is left."""
+    given = sum(corpus["given"] for corpus in corpora)
+    dropped = {why: sum(corpus["dropped"][why] for corpus in corpora) for why in DROPPED}
+    said = " and ".join(f"{count} {words(plan)[why]}" for why, count in dropped.items() if count)
+    if said:
+        log.info("train: dropped pairs: %s, of %d", said, given)
+    if given == sum(dropped.values()):
+        raise nothing_left(plan, f". Received: {given} pairs{f', {said}' if said else ''}")
+
+
+def nothing_left(plan: Plan, why: str = "") -> InputError:
+    """Return the error for text in which no pair is left to train on."""
+    return InputError(f"no pair to train on in {plan.data.corpus}, split {plan.data.train_split}{why}")
+
+
+def words(plan: Plan) -> dict[str, str]:
+    """Return why pairs are left out, in words that follow their number."""
+    data = plan.data
+    return {
+        "score": f"below data.min_score={data.min_score}",
+        "equal": "that are there before",
+        "copy": "whose source is the target",
+        "empty": "with an empty side",
+        "long": f"longer than data.max_length={data.max_length} tokens",
+        "ratio": f"with sides more unlike than data.max_length_ratio={data.max_length_ratio}",
+    }

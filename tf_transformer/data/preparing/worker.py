@@ -1,0 +1,36 @@
+"""A process that does what another one sends it: `python -m` this module."""
+
+import os
+import pickle
+import signal
+import sys
+import traceback
+
+from tf_transformer.errors import InputError
+
+
+def main() -> None:
+    """Read pairs of a function and its argument from standard input, and answer each on standard output.
+
+    An answer is a pair too: what the function returned and None, or None and the error.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the process that started this one
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
+    while True:
+        try:
+            function, argument = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            answer = function(argument), None
+        except (InputError, OSError) as error:
+            answer = None, error
+        except Exception:
+            answer = None, RuntimeError(traceback.format_exc())
+        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

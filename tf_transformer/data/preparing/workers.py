@@ -1,0 +1,102 @@
+"""A function mapped over tasks by several processes, in the order of the tasks.
+
+The processes are started as commands, so that a script that uses this needs no `if __name__ == "__main__":`, as it does
+with multiprocessing, and so that nothing of this process, such as TensorFlow, is imported there.
+"""
+
+import contextlib
+import itertools
+import os
+import pickle
+import queue
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from tf_transformer.errors import InputError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class Workers:
+    """Processes that work for this one; none are started for a single task, or where one is enough.
+
+    Args:
+        count: of the processes.
+    """
+
+    def __init__(self, count: int):
+        self.count = count
+        self._idle: queue.Queue[subprocess.Popen[bytes]] = queue.Queue()
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for process in self._started:
+            process.kill()
+        for process in self._started:
+            with process:  # closes its pipes and waits
+                pass
+
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+        """Yield what a function makes of tasks, in their order; a few more than processes are waiting at a time.
+
+        Raises:
+            InputError: what the function raised, of the first task that failed; a process that was killed.
+        """
+        tasks = iter(tasks)
+        first = list(itertools.islice(tasks, 2))
+        if self.count == 1 or len(first) < 2:
+            yield from map(function, itertools.chain(first, tasks))
+            return
+        self._start()
+        waiting: deque[Future[Result]] = deque()
+        with ThreadPoolExecutor(self.count, "worker") as threads:
+            try:
+                for task in itertools.chain(first, tasks):
+                    waiting.append(threads.submit(self._call, function, task))
+                    if len(waiting) >= 2 * self.count:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _start(self) -> None:
+        if self._started:
+            return
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        command = [sys.executable, "-m", "tf_transformer.data.preparing.worker"]
+        for _ in range(self.count):
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
+            )
+            self._started.append(process)
+            self._idle.put(process)
+
+    def _call(self, function: Callable[[Task], Result], task: Task) -> Any:
+        """Send a task to a process and return the result."""
+        process = self._idle.get()
+        result, error = None, None
+        try:
+            with contextlib.suppress(BrokenPipeError):  # then there is no answer either
+                pickle.dump((function, task), process.stdin, pickle.HIGHEST_PROTOCOL)  # type: ignore[arg-type]
+                process.stdin.flush()  # type: ignore[union-attr]
+            result, error = pickle.load(process.stdout)  # type: ignore[arg-type]
+        except (EOFError, pickle.UnpicklingError):
+            error = InputError(
+                f"a worker process ended (exit code {process.wait()}), perhaps for want of memory: the same command goes "
+                "on; give fewer --workers"
+            )
+        finally:
+            self._idle.put(process)
+        if error is not None:
+            raise error
+        return result

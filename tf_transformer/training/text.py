@@ -1,0 +1,135 @@
+"""The text that a run trains on: prepared into its directory, or a prepared corpus that stands elsewhere."""
+
+import contextlib
+import dataclasses
+import logging
+import os
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tf_transformer.config import Config
+from tf_transformer.data import Batches, Dropout, Pairs, TokenPairs, encode
+from tf_transformer.data.corpora import Direction, text_files
+from tf_transformer.data.prepared import Prepared
+from tf_transformer.data.preparing import Plan, fingerprints_of, plan_of, prepare
+from tf_transformer.data.preparing.prepare import work_folder
+from tf_transformer.errors import InputError
+from tf_transformer.files import PREPARING
+from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.training.resume import refuse_other_text
+from tf_transformer.vocabulary import Vocabulary
+
+PREPARED = "prepared"
+"""The folder of a run that has its text, prepared."""
+
+log = logging.getLogger(__name__)
+
+
+class Text(NamedTuple):
+    """What a run trains on, and what it is validated on."""
+
+    prepared: Prepared
+    training: TokenPairs
+    validation: TokenPairs
+    held_out: Pairs
+    """the text of the validation pairs"""
+    held_out_directions: list[Direction] | None
+    """the direction of each of them, where the model has several languages"""
+    facts: dict[str, Any]
+    """what identifies the text, and where it lay: JSON"""
+
+    def batches(self, config: Config, replicas: int) -> tuple[Batches, Batches]:
+        """Return the batches of training and validation."""
+        data, settings = config.data, config.training
+        dropout = None
+        if data.bpe_dropout:
+            dropout = Dropout(self.prepared.vocabularies, data.bpe_dropout, data.max_length)
+        training = Batches(
+            self.training,
+            data.batch_tokens * settings.accumulate,
+            multiple_of=replicas * settings.accumulate,
+            seed=settings.seed,
+            weights=data.weights,
+            dropout=dropout,
+        )
+        return training, Batches(self.validation, data.batch_tokens, multiple_of=replicas)
+
+
+def prepare_text(config: Config, run_dir: Path, resumed: RunDirectory | None, base: RunDirectory | None) -> None:
+    """Prepare the text for a run, where it has none yet, so that `open_text` finds it.
+
+    Raises:
+        InputError: as `prepare`.
+    """
+    if config.data.prepared is not None or (resumed and (run_dir / PREPARED).exists()):
+        return
+    try:
+        prepare(_plan(config, resumed or base), run_dir / PREPARING, workers=len(os.sched_getaffinity(0)))
+    except InputError:
+        forget_text(run_dir)
+        raise
+
+
+def forget_text(run_dir: Path) -> None:
+    """Remove what was prepared for a run that does not begin."""
+    for folder in (run_dir / PREPARING, work_folder(run_dir / PREPARING)):
+        shutil.rmtree(folder, ignore_errors=True)  # the error that led here says more
+
+
+def open_text(config: Config, run_dir: Path, resumed: RunDirectory | None, base: RunDirectory | None) -> Text:
+    """Open the text of a run.
+
+    Raises:
+        InputError: a prepared corpus that does not fit the settings or the tokenizers; text that has changed since the
+            run began.
+    """
+    source = resumed or base
+    if config.data.prepared is not None:
+        prepared = Prepared(config.data.prepared)
+        prepared.refuse_differences(config.data, config.tokenizer)
+    else:
+        own = run_dir / PREPARED
+        prepared = Prepared(own if resumed and own.exists() else run_dir / PREPARING)
+    models = [vocabulary.model for vocabulary in prepared.vocabularies]
+    if source and [path.read_bytes() for path in source.tokenizer_paths()] != models:
+        raise InputError(
+            f"{prepared.path} was prepared by other tokenizers than those of {source.path}: prepare it with --init-from "
+            f"{source.path}"
+        )
+    facts = prepared.fingerprints
+    if prepared.directions:
+        facts["train"]["directions"] = ["-".join(direction) for direction in prepared.directions]
+    if config.data.prepared is None:
+        plan = _plan(config, source)
+        facts["files"] = text_files(plan.data)
+        if resumed and prepared.path.name == PREPARED and facts["files"] != resumed.description["data"].get("files"):
+            refuse_other_text(resumed, facts | fingerprints_of(plan))
+    if resumed:
+        refuse_other_text(resumed, facts)
+    text, numbers = prepared.validation()
+    fronts = prepared.fronts()
+    rows = None if fronts is None else fronts[numbers]
+    held_out = encode(text, *prepared.vocabularies, config.data.max_length, None, rows)
+    _report(held_out, config.data.max_length)
+    kept = np.flatnonzero(held_out.keep)
+    towards = [prepared.directions[i] for i in numbers[kept]] if prepared.directions else None
+    return Text(prepared, prepared.pairs(), held_out, Pairs(*([side[i] for i in kept] for side in text)), towards, facts)
+
+
+def _plan(config: Config, source: RunDirectory | None) -> Plan:
+    vocabularies = source.vocabularies() if source else None
+    return plan_of(config, vocabularies, str(source.path) if source else "")
+
+
+def _report(held_out: TokenPairs, max_length: int) -> None:
+    """Report the validation pairs that are left out; raise InputError where none is left."""
+    words = {"empty": "with an empty side", "long": f"longer than data.max_length={max_length} tokens"}
+    dropped = " and ".join(f"{count} {words[why]}" for why, count in held_out.dropped.items() if count)
+    given = len(held_out) + sum(held_out.dropped.values())
+    if dropped:
+        log.info("validation: dropped pairs: %s, of %d", dropped, given)
+    if not len(held_out):
+        raise InputError(f"no pair is left for validation. Received: {given} pairs{f', {dropped}' if dropped else ''}")

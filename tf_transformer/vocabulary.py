@@ -1,0 +1,155 @@
+"""Text to ids without TensorFlow: a SentencePiece model as its own library runs it, and its training."""
+
+import io
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
+
+from tf_transformer.config import TokenizerConfig
+from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, START, UNKNOWN, language_pieces
+from tf_transformer.errors import InputError
+
+SPACE_MARK = "\u2581"
+"""What SentencePiece writes for a space; it reads one as a space too."""
+
+log = logging.getLogger(__name__)
+
+
+class Vocabulary:
+    """The pieces of a SentencePiece model and their ids.
+
+    Args:
+        model: a serialised SentencePiece model with ids pad 0, unknown 1, start 2 and end 3.
+        name: what an error calls it, such as its file.
+        vocab_size: of what reads the ids, where the SentencePiece model has more pieces: those are unknown then. By
+            default all of them.
+        languages: each of them has a token, a control piece, which no text can have in it.
+
+    Raises:
+        InputError: not a SentencePiece model, or one with other ids, or without the token of a language.
+    """
+
+    def __init__(
+        self, model: bytes, name: str = "tokenizer", vocab_size: int | None = None, languages: Sequence[str] = ()
+    ):
+        try:
+            processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except (RuntimeError, ValueError):
+            raise InputError(f"{name} is not a SentencePiece model") from None
+        ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
+        if ids != (PAD, UNKNOWN, START, END):
+            raise InputError(
+                f"{name} must have ids pad 0, unknown 1, start 2, end 3: train it with --pad_id=0 --unk_id=1 "
+                f"--bos_id=2 --eos_id=3. Received: pad {ids[0]}, unknown {ids[1]}, start {ids[2]}, end {ids[3]}"
+            )
+        self.model = model
+        self.processor = processor
+        self.vocab_size: int = vocab_size or processor.vocab_size()
+        if self.vocab_size > processor.vocab_size():
+            raise InputError(f"{name} has {processor.vocab_size()} pieces, and the model reads {vocab_size}")
+        self.pieces = [processor.id_to_piece(i) for i in range(self.vocab_size)]
+        self.languages = {language: _id_of(language, processor, name) for language in languages}
+        self.looked_up: dict[str, int] | None = None
+        """The ids of the pieces, where the vocabulary is not the model's own: a piece that the model takes for unknown
+        text has its id where the vocabulary has it."""
+        if self.vocab_size < processor.vocab_size() or any(map(processor.is_unused, range(self.vocab_size))):
+            known = [i for i in range(END + 1, self.vocab_size) if not processor.is_control(i)]
+            self.looked_up = {self.pieces[i]: i for i in known}
+
+    @classmethod
+    def load(cls, path: str | Path, languages: Sequence[str] = (), vocab_size: int | None = None) -> "Vocabulary":
+        """Read a SentencePiece model file."""
+        try:
+            return cls(Path(path).read_bytes(), str(path), vocab_size, languages)
+        except OSError as error:
+            raise InputError(f"cannot read the tokenizer {path}: {error.strerror}") from None
+
+    @property
+    def is_bpe(self) -> bool:
+        """Whether it merges by byte pair encoding."""
+        spec = sentencepiece_model_pb2.ModelProto.FromString(self.model).trainer_spec
+        return spec.model_type == spec.BPE
+
+    def encode(self, sentences: list[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
+        """Return the ids of sentences, without start and end, as the tokenizer inside the graph gives them.
+
+        Args:
+            sentences: text without lone surrogates.
+            dropout: of a BPE, the share of merges that are left out by chance (BPE-dropout, Provilkov et al. 2020).
+            seed: of that chance, below 2**32.
+        """
+        # On one thread: those of the library would draw in an order of their own.
+        settings: dict[str, Any] = {"num_threads": 1}
+        if dropout:
+            sentencepiece.set_random_generator_seed(seed)
+            settings |= {"enable_sampling": True, "alpha": dropout, "nbest_size": -1}
+        if self.looked_up is None:
+            return self.processor.encode(sentences, **settings)
+        table = self.looked_up
+        pieces = self.processor.encode(sentences, out_type=str, **settings)
+        return [[table.get(piece, UNKNOWN) for piece in row[_has_mark(row) :]] for row in pieces]
+
+
+def _has_mark(pieces: list[str]) -> bool:
+    """Say whether the first piece is the space that SentencePiece writes before `>>de<<` at the beginning of a text."""
+    return len(pieces) > 1 and pieces[0] == SPACE_MARK and re.fullmatch(LANGUAGE_CODE, pieces[1]) is not None
+
+
+def _id_of(language: str, processor: sentencepiece.SentencePieceProcessor, name: str) -> int:
+    """Return the id of the token of a language."""
+    for piece in language_pieces(language):
+        id = processor.piece_to_id(piece)
+        if processor.is_control(id) and processor.id_to_piece(id) == piece:
+            return id
+    piece = language_pieces(language)[0]
+    raise InputError(f"{name} has no token of the language {language}: train it with --control_symbols={piece}")
+
+
+def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig, languages: Sequence[str] = ()) -> bytes:
+    """Train a SentencePiece model on sentences, with a token for each of the languages, and return it serialised.
+
+    Where the text is too small for `config.vocab_size`, the vocabulary is smaller, and a warning says so.
+
+    Raises:
+        InputError: the vocabulary has no room for the special tokens, the bytes and the characters.
+    """
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_writer=model,
+            model_type=config.model_type,
+            vocab_size=config.vocab_size,
+            hard_vocab_limit=False,
+            byte_fallback=config.byte_fallback,
+            normalization_rule_name=config.normalization,
+            character_coverage=config.character_coverage,
+            max_sentence_length=65_536,
+            # More sentences than these give the same pieces, at the cost of memory.
+            input_sentence_size=10_000_000,
+            shuffle_input_sentence=True,
+            control_symbols=[language_pieces(language)[0] for language in languages],
+            pad_id=PAD,
+            unk_id=UNKNOWN,
+            bos_id=START,
+            eos_id=END,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
+        if needed or "vocab_size" in str(error):
+            least = f"at least {needed[1]}" if needed else "more"
+            raise InputError(
+                "tokenizer.vocab_size has no room for the special tokens, the bytes and the characters of this text: "
+                f"set it to {least}. Received: {config.vocab_size}"
+            ) from None
+        raise InputError(f"SentencePiece cannot learn from this text: {error}") from None
+    size = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
+    if size < config.vocab_size:
+        log.warning("the text has %d pieces at most: the vocabulary is that, not %d", size, config.vocab_size)
+    return model.getvalue()
