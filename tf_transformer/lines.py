@@ -30,7 +30,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as file:
             if path.suffix == ".gz":
                 with gzip.open(file) as unpacked:
-                    yield unpacked
+                    yield unpacked  # type: ignore[misc]
             elif path.suffix == ".zst":
                 yield io.BufferedReader(_Zstandard(file), READ)
             else:

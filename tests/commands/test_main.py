@@ -134,7 +134,7 @@ EN_DE = ("--source", "en", "--target", "de")
         (["--data", "copy", "--set", "tokenizer.vocab_size=3"], ["tokenizer.vocab_size", "3"]),
         (["--data", "copy", "--set", "tokenizer.vocab_size=200"], ["tokenizer.vocab_size", "200", "special tokens"]),
         (["--data", "copy", "--set", "tokenizer.shared=false"], ["share_embeddings", "shared=false"]),
-        (["--data", "good", *EN_DE, "--set", "data.max_length=2"], ["max_length=2", "no pair is left"]),
+        (["--data", "good", *EN_DE, "--set", "data.max_length=2"], ["max_length=2", "no pair to train on"]),
         (["--data", "copy", "--config", "no.toml"], ["cannot read no.toml"]),
         (["--data", "copy", "--config", "good"], ["cannot read good"]),
         (["--data", "copy", "--config", "syntax.toml"], ["syntax.toml is not a TOML file", "line 1"]),

@@ -65,10 +65,7 @@ def rows_by_batch(batches):
 def test_every_pair_reaches_the_model_once_an_epoch(replicas):
     pairs = pairs_of(101)
     batches = Batches(pairs, 97, multiple_of=replicas, seed=7)
-    expected = sorted(
-        (tuple(s), (START, *t[:-1]), tuple(t))
-        for s, t in zip(*pairs.sequences(), strict=True)
-    )
+    expected = sorted((tuple(s), (START, *t[:-1]), tuple(t)) for s, t in zip(*pairs.sequences(), strict=True))
     orders = []
     for epoch in (0, 1):
         batches.start_epoch(epoch)
@@ -131,12 +128,13 @@ def test_windows_have_every_pair_once_an_epoch(window):
 
 
 @pytest.mark.parametrize("parts", [(1, 2), (2, 1), (3, 2)])
-def test_parts_of_batches_are_the_whole(window, parts):
+@pytest.mark.parametrize("by_place", [False, True])
+def test_parts_of_batches_are_the_whole(window, parts, by_place):
     """`parts` machines of so many replicas: each replica has its own rows, and their weights are those of the whole."""
     machines, replicas = parts
     batches = Batches(pairs_of(101), 97, multiple_of=machines * replicas, seed=7)
-    datasets = [list(batches.dataset(i, machines, replicas)) for i in range(machines)]
-    for number, whole in enumerate(batches.dataset()):
+    datasets = [list(batches.dataset(i, machines, replicas, by_place=by_place)) for i in range(machines)]
+    for number, whole in enumerate(batches.dataset(by_place=by_place)):
         pieces = [dataset[number * replicas + i] for dataset in datasets for i in range(replicas)]
         for joined, expected in zip(zip(*map(flat, pieces), strict=True), flat(whole), strict=True):
             np.testing.assert_array_equal(np.concatenate(joined), expected)

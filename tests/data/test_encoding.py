@@ -99,7 +99,8 @@ def test_memory_grows_by_the_tokens_and_little_more(tmp_path: Path) -> None:
             pairs = Pairs(text(count), text(count))
             before = resident()
             kept.append(encode(pairs, tokenizer, tokenizer, 128))
-            found.append((resident() - before, int(sum(kept[-1].lengths(i)[:, 1].sum(dtype=int) for i in range(len(kept[-1].sizes))))))
+            tokens = sum(int(kept[-1].lengths(i)[:, 1].sum(dtype=int)) for i in range(len(kept[-1].sizes)))
+            found.append((resident() - before, tokens))
         (small, few), (large, many) = found
         print((large - small) / (many - few))
     """

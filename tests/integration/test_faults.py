@@ -15,9 +15,9 @@ from tf_transformer import load
 from tf_transformer.commands.main import main
 from tf_transformer.errors import InputError
 from tf_transformer.files import contents_of, settle
+from tf_transformer.lock import sole_writer
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory, find_run
-from tf_transformer.lock import sole_writer
 from tf_transformer.training.callbacks.progress import read_history
 
 pytestmark = pytest.mark.long

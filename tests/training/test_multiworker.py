@@ -14,7 +14,8 @@ import time
 import numpy as np
 import pytest
 
-from tf_transformer.config import TokenizerConfig
+from tf_transformer.config import Config, DataConfig, TokenizerConfig
+from tf_transformer.data.preparing import plan_of, prepare
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
@@ -110,8 +111,15 @@ def test_machines_that_would_train_different_things_do_not_begin(launch, corpus,
         lines = (other / "train.yy").read_text().splitlines(keepends=True)
         (other / "train.yy").write_text("".join([*lines[1:], lines[0]]))
 
+        model = tmp_path / "shared.model"
+        model.write_bytes(train_tokenizer(map(str, range(1000)), TokenizerConfig(vocab_size=300)))
+        for i, text in enumerate((corpus, other)):
+            data = DataConfig(corpus=str(text), source="xx", target="yy", max_length=16, batch_tokens=64)
+            tokenizer = TokenizerConfig(vocab_size=300, file=str(model))
+            prepare(plan_of(Config(data=data, tokenizer=tokenizer)), tmp_path / f"prepared-{i}")
+
         def change(index, command):
-            return [str(other) if index and word == str(corpus) else word for word in command]
+            return [str(tmp_path / f"prepared-{index}") if word == str(corpus) else word for word in command]
 
         told = "the machines do not read the same text (this one has 53 train pairs, "
     else:
@@ -127,13 +135,39 @@ def test_machines_that_would_train_different_things_do_not_begin(launch, corpus,
         def change(index, command):
             return [*command, "--tokenizer", str(tmp_path / f"{index}.model")]
 
-        told = "the machines do not have the same tokenizers"
+        told = "1.model is another tokenizer than that of the text"
     for process in launch("run", 2, "training.max_steps=2", change=change):
         assert process.wait(timeout=120) == 2
     logs = [(tmp_path / f"run-{i}.log").read_text() for i in (0, 1)]
-    assert any(told in log for log in logs)
+    assert any(told in log for log in logs), logs
     assert not any("Traceback" in log for log in logs)
     assert not (tmp_path / "run").exists()
+
+
+def test_the_chief_alone_reads_the_text(launch, corpus, tmp_path):
+    """The other machine trains on what the chief has prepared; where the chief fails, the other ends too."""
+
+    def change(index, command):
+        return [str(copied) if index and word == str(corpus) else word for word in command]
+
+    copied = shutil.copytree(corpus, tmp_path / "copied")
+    (copied / "train.xx").write_text("something else\n" * 53)
+    finish(launch("two", 2, "training.max_steps=2", change=change), tmp_path, "two")
+    finish(launch("one", 1, "training.max_steps=2"), tmp_path, "one")
+    one, two = (RunDirectory(tmp_path / run) for run in ("one", "two"))
+    assert one.description["data"]["train"] == two.description["data"]["train"]
+    (copied / "train.xx").write_bytes(b"\xff\n" * 53)
+
+    def turned(index, command):
+        return change(1 - index, command)
+
+    processes = launch("three", 2, change=turned)
+    assert [process.wait(timeout=120) for process in processes] == [2, 2]
+    logs = [(tmp_path / f"three-{i}.log").read_text() for i in (0, 1)]
+    assert "train.xx, line 1: not UTF-8" in logs[0]
+    assert "another machine" in logs[1]
+    assert not any("Traceback" in log for log in logs)
+    assert not (tmp_path / "three").exists()
 
 
 @pytest.mark.long

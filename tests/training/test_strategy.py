@@ -1,10 +1,15 @@
 import json
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_transformer.data import Batches, TokenPairs
 from tf_transformer.errors import InputError
 from tf_transformer.training.strategy import distribute, is_chief, make_strategy, workers
+
+LENGTHS = np.array([[2, 3], [3, 2], [5, 5], [1, 2], [4, 4]], np.uint16)
+PAIRS = TokenPairs.of(np.arange(10, 10 + LENGTHS.sum()).astype(np.uint16), LENGTHS)
 
 
 def test_the_default_is_mirrored_on_one_device_here():
@@ -15,9 +20,10 @@ def test_the_default_is_mirrored_on_one_device_here():
 
 
 def test_one_replica_gets_the_batches_as_they_are():
-    batches = [[1, 2, 3], [5, 7], [11]]
-    dataset = tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=tf.TensorSpec([None], tf.int64))
-    assert [batch.numpy().tolist() for batch in distribute(dataset, make_strategy())] == batches
+    batches = Batches(PAIRS, 16, seed=3)
+    for given, expected in zip(distribute(batches, make_strategy()), batches.dataset(), strict=True):
+        for one, other in zip(tf.nest.flatten(given), tf.nest.flatten(expected), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_every_replica_gets_its_part_of_every_batch(in_fresh_process):
@@ -26,13 +32,20 @@ def test_every_replica_gets_its_part_of_every_batch(in_fresh_process):
         import tensorflow as tf
         from tf_transformer.training.strategy import distribute, make_strategy
         strategy = make_strategy("mirrored", 3)
-        dataset = tf.data.Dataset.from_tensor_slices([6, 3]).map(lambda n: (tf.range(n), tf.range(n) * 10))
-        for batch in distribute(dataset, strategy):
-            print([[part.numpy().tolist() for part in strategy.experimental_local_results(side)] for side in batch])
+        import numpy as np
+        from tf_transformer.data import Batches, TokenPairs
+        lengths = np.array([[2, 3], [3, 2], [5, 5], [1, 2], [4, 4]], np.uint16)
+        pairs = TokenPairs.of(np.arange(10, 10 + lengths.sum()).astype(np.uint16), lengths)
+        batches = Batches(pairs, 16, multiple_of=3, seed=3)
+        for given, whole in zip(distribute(batches, strategy), batches.dataset(), strict=True):
+            for one, other in zip(tf.nest.flatten(given), tf.nest.flatten(whole), strict=True):
+                parts = [part.numpy() for part in strategy.experimental_local_results(one)]
+                np.testing.assert_array_equal(np.concatenate(parts), other)
+                print(len(parts), len({part.shape for part in parts}))
         """
     )
-    first = [[[0, 1], [2, 3], [4, 5]], [[0, 10], [20, 30], [40, 50]]]
-    assert found.splitlines() == [str(first), "[[[0], [1], [2]], [[0], [10], [20]]]"]
+    assert len(found.splitlines()) > 4
+    assert set(found.splitlines()) == {"3 1"}
 
 
 def test_one_machine_is_not_led_astray_by_a_cluster(monkeypatch):

@@ -5,7 +5,18 @@ import logging
 import os
 import sys
 
-from tf_transformer.commands import average, evaluate, export, import_model, info, prepare, score, serve, train, translate
+from tf_transformer.commands import (
+    average,
+    evaluate,
+    export,
+    import_model,
+    info,
+    prepare,
+    score,
+    serve,
+    train,
+    translate,
+)
 from tf_transformer.commands.options import Parser
 from tf_transformer.errors import InputError
 from tf_transformer.version import __version__

@@ -65,9 +65,9 @@ def _part(text: str | None) -> tuple[int, int]:
 def _check(resolved: Config, options: argparse.Namespace) -> None:
     """Raise InputError for what files and options show to be wrong."""
     data = resolved.data
-    names = (data.corpus, *data.extra_corpora)
     if data.corpus is None:
         raise InputError(f"no data: give --data {DATA_HELP}")
+    names = (data.corpus, *data.extra_corpora)
     if data.prepared is not None:
         raise InputError(f"--data {data.prepared} is prepared already: train on it")
     check_place("--output", options.output)

@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tf_transformer import config
 from tf_transformer.commands.checks import check_place
@@ -12,6 +13,9 @@ from tf_transformer.config.overrides import settings_help
 from tf_transformer.config.sections import STRATEGIES
 from tf_transformer.data.corpora import check_training_splits
 from tf_transformer.errors import InputError
+
+if TYPE_CHECKING:
+    from tf_transformer.runs.directory import RunDirectory
 
 SUMMARY = "Train a translator, or go on with a run that was started by the same command."
 
@@ -66,9 +70,19 @@ def _check_without_tensorflow(resolved: config.Config, options: argparse.Namespa
     found = find_run(Path(options.run_dir))
     if resolved.data.prepared is not None:
         Prepared(resolved.data.prepared).refuse_differences(resolved.data, resolved.tokenizer)
-    else:
+    elif not (found and not options.overwrite and _is_kept(found, resolved)):
         check_training_splits(resolved.data)
     if resolved.tokenizer.file:
         Path(resolved.tokenizer.file).open("rb").close()
     if found and not options.overwrite:
         found.refuse_differences(found.differences(resolved))
+
+
+def _is_kept(run: "RunDirectory", resolved: config.Config) -> bool:
+    """Say whether a run has the text that is named, prepared: it need not be there any more."""
+    from tf_transformer.data.prepared import is_prepared
+    from tf_transformer.data.prepared.manifest import NAMES
+    from tf_transformer.data.preparing.plan import with_absolute_paths
+
+    old, new = run.config.data, with_absolute_paths(resolved.data)
+    return is_prepared(run.path / "prepared") and all(getattr(old, key) == getattr(new, key) for key in NAMES)

@@ -132,7 +132,7 @@ class Batches:
                 raise
             raise self._damage from None
 
-    def dataset(self, part: int = 0, parts: int = 1, pieces: int = 1) -> tf.data.Dataset:
+    def dataset(self, part: int = 0, parts: int = 1, pieces: int = 1, *, by_place: bool = False) -> tf.data.Dataset:
         """Return the batches `((source [B, S], target [B, T]), labels [B, T], weight [B])`.
 
         `target` starts with the start token, `labels` ends with the end token. Where pairs begin with the tokens of
@@ -144,6 +144,8 @@ class Batches:
             part: of the rows of each batch, the number of the part to return; only what it needs is read.
             parts: equal ones that the rows are split into; `multiple_of` is a multiple of `parts * pieces`.
             pieces: elements that the part is returned in, one after the other.
+            by_place: order the rows by their places in the corpus before they are split: the parts of successive
+                batches lie near each other then, and each of several machines reads little besides its own.
         """
 
         def elements() -> Iterator[tuple[Any, ...]]:
@@ -156,8 +158,9 @@ class Batches:
         def whole() -> Iterator[tuple[Any, ...]]:
             epoch = self._epoch  # which may be turned before all elements are taken
             for window, rows in epoch:
-                # In the order of their places: the parts of successive batches lie near each other.
-                rows = np.sort(rows[rows != NO_PAIR])
+                rows = rows[rows != NO_PAIR]
+                if by_place:
+                    rows = np.sort(rows)
                 lengths = window.lengths[rows].astype(np.int64)
                 given = int(window.has_languages)
                 weight = np.float32(1 / (lengths[:, 1].sum() - given * len(rows)))

@@ -65,7 +65,7 @@ def encode(
         target_tokenizer: likewise.
         max_length: at most 65,535.
         max_length_ratio: none has no limit.
-        fronts: the tokens of the languages of source and target of each pair, [N, 2]; none where there is one direction.
+        fronts: the tokens of the languages of source and target of each pair, [N, 2]; none where there are none.
     """
     encoded = encode_packed(pairs, (source_tokenizer, target_tokenizer), Limits(max_length, max_length_ratio), fronts)
     facts = {"keep": encoded.keep, "dropped": encoded.dropped, "has_languages": fronts is not None}
@@ -78,9 +78,9 @@ def encode_packed(
     """Do what `encode` does, and return the arrays."""
     kind = dtype_of(*encoders)
     parts = [
-        _encode(*part, encoders, limits, None if fronts is None else fronts[start : start + CHUNK], kind)
+        _encode(part, encoders, limits, None if fronts is None else fronts[start : start + CHUNK], kind)
         for start in range(0, max(1, len(pairs.sources)), CHUNK)
-        for part in [tuple(side[start : start + CHUNK] for side in pairs)]
+        for part in [Pairs(*(side[start : start + CHUNK] for side in pairs))]
     ]
     ids, lengths, keep = (np.concatenate(arrays) for arrays in zip(*(part[:3] for part in parts), strict=True))
     return Encoded(ids, lengths, keep, {why: sum(part.dropped[why] for part in parts) for why in parts[0].dropped})
@@ -92,15 +92,14 @@ def dtype_of(*encoders: Encoder) -> np.dtype:
 
 
 def _encode(
-    sources: list[str],
-    targets: list[str],
+    pairs: Pairs,
     encoders: tuple[Encoder, Encoder],
     limits: Limits,
     fronts: np.ndarray | None,
     kind: np.dtype,
 ) -> Encoded:
     """Encode a few pairs."""
-    sides = [encoder.encode(side) for encoder, side in zip(encoders, (sources, targets), strict=True)]
+    sides = [encoder.encode(side) for encoder, side in zip(encoders, pairs, strict=True)]
     added = 1 if fronts is None else 2
     words = np.array([list(map(len, side)) for side in sides], np.int64).T.reshape(-1, 2)
     full = (words > 0).all(axis=1)
@@ -113,10 +112,10 @@ def _encode(
         rows = (row for pair in zip(*sides, strict=True) for ids in pair for row in (ids, (END,)))
         rows = _kept(rows, keep, 4)
     else:
-        pairs = zip(*sides, fronts.tolist(), strict=True)
+        with_fronts = zip(*sides, fronts.tolist(), strict=True)
         rows = (
             row
-            for source, target, (front, other) in pairs
+            for source, target, (front, other) in with_fronts
             for row in ((front,), source, (END,), (other,), target, (END,))
         )
         rows = _kept(rows, keep, 6)

@@ -21,7 +21,7 @@ class Planned(NamedTuple):
 
 
 class Epoch:
-    """The batches of an epoch, without those of its first windows, and without the first ones of the window after these.
+    """The batches of an epoch, without those of its first windows, and the first ones of the window after these.
 
     Args:
         number: of the epoch, from 0.
@@ -91,9 +91,9 @@ class Epoch:
         self.is_last(consumed - 1)
         for number, tokens in enumerate(self._tokens, self.first):
             if consumed < len(tokens):
-                break
+                return number, consumed + (self.skip if number == self.first else 0)
             consumed -= len(tokens)
-        return number, consumed + (self.skip if number == self.first else 0)
+        raise IndexError(consumed)
 
     def target_tokens(self, batch: int) -> int:
         """Return the target tokens that a batch learns, padding not counted."""

@@ -72,9 +72,7 @@ class _InMemory(TokenPairs):
 
     def __init__(self, ids: np.ndarray, lengths: np.ndarray, **facts: Any):
         self._firsts = np.arange(0, len(lengths), BLOCK)
-        super().__init__(
-            np.diff(np.append(self._firsts, len(lengths))), np.zeros(len(self._firsts), np.int64), **facts
-        )
+        super().__init__(np.diff(np.append(self._firsts, len(lengths))), np.zeros(len(self._firsts), np.int64), **facts)
         self._ids, self._lengths = ids, lengths
         ends = np.cumsum(lengths.sum(axis=1, dtype=np.int64))
         self._starts = np.append(0, ends)[np.append(self._firsts, len(lengths))]

@@ -15,10 +15,10 @@ from tf_transformer.data import Batches
 from tf_transformer.errors import InputError
 from tf_transformer.evaluation import bleu_metric
 from tf_transformer.files import contents_replaced, settle
+from tf_transformer.lock import sole_writer
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import OF_RUN
 from tf_transformer.runs.directory import FROZEN, RunDirectory, find_run, write_run
-from tf_transformer.lock import sole_writer
 from tf_transformer.runs.weights import build_model, count_of, frozen_of, restore_best, tokenizer_files, train_low_rank
 from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
@@ -174,9 +174,7 @@ def _watching(work: _Work, run: RunDirectory | None) -> list[keras.callbacks.Cal
         on.EpochOrder(work.batches, work.max_steps, work.place.batch, work.place.window),
         on.StopOnNaN(config.model.target_vocab_size),
         on.Throughput(work.batches),
-        on.TranslateValidation(
-            translator, text.held_out, samples, *bleu, work.machines.mean, text.held_out_directions
-        ),
+        on.TranslateValidation(translator, text.held_out, samples, *bleu, work.machines.mean, text.held_out_directions),
     ]
 
 

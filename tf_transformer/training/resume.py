@@ -119,8 +119,8 @@ def check_same_start(machines: Machines, place: Place, texts: dict[str, Any], to
     if is_other_text:
         read = ", ".join(f"{text['pairs']} {split} pairs, {text['fingerprint']}" for split, text in texts.items())
         raise InputError(
-            f"the machines do not read the same text (this one has {read}): --run-dir, and a prepared corpus, must be on a "
-            "file system that all of them share; start all of them again"
+            f"the machines do not read the same text (this one has {read}): --run-dir, and a prepared corpus, must be "
+            "on a file system that all of them share; start all of them again"
         )
     if are_other_tokenizers:
         raise InputError(

@@ -2,10 +2,9 @@
 
 import dataclasses
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
-
-import tensorflow as tf
+from typing import NamedTuple, TypeVar, cast
 
 from tf_transformer.config import Config, override
 from tf_transformer.data.preparing.plan import with_absolute_paths
@@ -18,6 +17,8 @@ from tf_transformer.tokenizers import Tokenizer
 from tf_transformer.training.strategy import Machines, is_chief
 from tf_transformer.training.text import PREPARED, Text, open_text, prepare_text
 from tf_transformer.vocabulary import Vocabulary
+
+Made = TypeVar("Made")
 
 
 class Start(NamedTuple):
@@ -57,7 +58,7 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
     config = _with_absolute_paths(config)
     if resumed:
         config = _with_what_stays(config, resumed)
-        resumed.refuse_differences(resumed.differences(config))
+        _refuse_other_settings(resumed, config)
     base = None
     if config.training.init_from and not (resumed and resumed.known()):
         base = RunDirectory(config.training.init_from)
@@ -68,8 +69,9 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
         )
     if base:
         _refuse_other_model(base, config, (resumed or base).vocabularies())
-    _prepare_once(config, path, resumed, base, machines)
-    text = open_text(config, path, resumed, base)
+    is_first = is_chief(machines.strategy)
+    _together(machines, lambda: prepare_text(config, path, resumed, base) if is_first else None)
+    text = _together(machines, lambda: open_text(config, path, resumed, base))
     source = resumed or base
     tokenizers = tokenizers_of(source) if source else _in_graph(text.prepared.vocabularies)
     config = _sized(config, text.prepared.vocabularies)
@@ -81,21 +83,23 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
     return Start(config, text, tokenizers, base)
 
 
-def _prepare_once(
-    config: Config, path: Path, resumed: RunDirectory | None, base: RunDirectory | None, machines: Machines
-) -> None:
-    """Let the chief prepare the text, and the other machines wait."""
-    error = None
-    if is_chief(machines.strategy):
-        try:
-            prepare_text(config, path, resumed, base)
-        except InputError as raised:
-            error = raised
+def _together(machines: Machines, work: Callable[[], Made]) -> Made:
+    """Return what some work gives, once every machine has done its own.
+
+    Raises:
+        InputError: what the work raised here, or that it did on another machine.
+    """
+    error, made = None, None
+    try:
+        made = work()
+    except InputError as raised:
+        error = raised
     failed = machines.sum(float(error is not None))[0]
     if error:
         raise error
     if failed:
-        raise InputError("the first machine could not prepare the text: it says why")
+        raise InputError("another machine could not prepare or open the text: it says why")
+    return cast("Made", made)
 
 
 def _in_graph(vocabularies: tuple[Vocabulary, Vocabulary]) -> tuple[Tokenizer, Tokenizer]:
@@ -125,6 +129,14 @@ def _with_what_stays(config: Config, resumed: RunDirectory) -> Config:
     init_from = config.training.init_from or resumed.config.training.init_from
     languages = {"source": new.source or old.source, "target": new.target or old.target}
     return override(config, {"data": languages}, {"training": {"init_from": init_from}})
+
+
+def _refuse_other_settings(resumed: RunDirectory, config: Config) -> None:
+    """Raise InputError where a run was started with another config, or another tokenizer."""
+    differences, file = resumed.differences(config), config.tokenizer.file
+    if file and Path(file).read_bytes() != resumed.tokenizer_paths()[0].read_bytes():
+        differences.append(f"{file} is another tokenizer")
+    resumed.refuse_differences(differences)
 
 
 def _sized(config: Config, vocabularies: tuple[Vocabulary, Vocabulary]) -> Config:

@@ -74,7 +74,8 @@ def distribute(batches: Batches, strategy: tf.distribute.Strategy) -> Any:
 
     def part_of(context: tf.distribute.InputContext) -> tf.data.Dataset:
         parts = context.num_input_pipelines
-        return batches.dataset(context.input_pipeline_id, parts, strategy.num_replicas_in_sync // parts)
+        replicas = strategy.num_replicas_in_sync // parts
+        return batches.dataset(context.input_pipeline_id, parts, replicas, by_place=options is None)
 
     return strategy.distribute_datasets_from_function(part_of, options)
 

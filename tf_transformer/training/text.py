@@ -1,12 +1,10 @@
 """The text that a run trains on: prepared into its directory, or a prepared corpus that stands elsewhere."""
 
-import contextlib
-import dataclasses
 import logging
 import os
 import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -14,13 +12,13 @@ from tf_transformer.config import Config
 from tf_transformer.data import Batches, Dropout, Pairs, TokenPairs, encode
 from tf_transformer.data.corpora import Direction, text_files
 from tf_transformer.data.prepared import Prepared
+from tf_transformer.data.prepared.shards import Shards
 from tf_transformer.data.preparing import Plan, fingerprints_of, plan_of, prepare
 from tf_transformer.data.preparing.prepare import work_folder
 from tf_transformer.errors import InputError
 from tf_transformer.files import PREPARING
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.training.resume import refuse_other_text
-from tf_transformer.vocabulary import Vocabulary
 
 PREPARED = "prepared"
 """The folder of a run that has its text, prepared."""
@@ -32,7 +30,7 @@ class Text(NamedTuple):
     """What a run trains on, and what it is validated on."""
 
     prepared: Prepared
-    training: TokenPairs
+    training: Shards
     validation: TokenPairs
     held_out: Pairs
     """the text of the validation pairs"""
@@ -96,17 +94,25 @@ def open_text(config: Config, run_dir: Path, resumed: RunDirectory | None, base:
     models = [vocabulary.model for vocabulary in prepared.vocabularies]
     if source and [path.read_bytes() for path in source.tokenizer_paths()] != models:
         raise InputError(
-            f"{prepared.path} was prepared by other tokenizers than those of {source.path}: prepare it with --init-from "
-            f"{source.path}"
+            f"{prepared.path} was prepared by other tokenizers than those of {source.path}: prepare it with "
+            f"--init-from {source.path}"
         )
-    facts = prepared.fingerprints
-    if prepared.directions:
-        facts["train"]["directions"] = ["-".join(direction) for direction in prepared.directions]
+    if (file := config.tokenizer.file) and [Path(file).read_bytes()] * 2 != models:
+        raise InputError(f"{file} is another tokenizer than that of the text in {prepared.path}: leave it out")
+    facts: dict[str, Any] = dict(prepared.fingerprints)
+    directions = prepared.directions
     if config.data.prepared is None:
         plan = _plan(config, source)
+        directions = list(plan.directions)
         facts["files"] = text_files(plan.data)
-        if resumed and prepared.path.name == PREPARED and facts["files"] != resumed.description["data"].get("files"):
-            refuse_other_text(resumed, facts | fingerprints_of(plan))
+        if resumed and prepared.path.name == PREPARED:
+            before = resumed.description["data"]["files"]
+            if _is_unchanged(before, facts["files"]):
+                facts["files"] = before
+            else:
+                refuse_other_text(resumed, facts | fingerprints_of(plan))
+    if prepared.directions:
+        facts["train"]["directions"] = ["-".join(direction) for direction in directions]
     if resumed:
         refuse_other_text(resumed, facts)
     text, numbers = prepared.validation()
@@ -114,9 +120,15 @@ def open_text(config: Config, run_dir: Path, resumed: RunDirectory | None, base:
     rows = None if fronts is None else fronts[numbers]
     held_out = encode(text, *prepared.vocabularies, config.data.max_length, None, rows)
     _report(held_out, config.data.max_length)
-    kept = np.flatnonzero(held_out.keep)
+    kept = np.flatnonzero(cast("np.ndarray", held_out.keep))
     towards = [prepared.directions[i] for i in numbers[kept]] if prepared.directions else None
-    return Text(prepared, prepared.pairs(), held_out, Pairs(*([side[i] for i in kept] for side in text)), towards, facts)
+    pairs = Pairs(*([side[i] for i in kept] for side in text))
+    return Text(prepared, prepared.pairs(), held_out, pairs, towards, facts)
+
+
+def _is_unchanged(before: list[Any], now: list[Any]) -> bool:
+    """Say whether text is what it was, by `text_files`; that which is not there any more is."""
+    return now[0] == before[0] and all(file in before for file in now)
 
 
 def _plan(config: Config, source: RunDirectory | None) -> Plan:

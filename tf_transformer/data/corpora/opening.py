@@ -61,6 +61,10 @@ def open_corpus(data: DataConfig) -> Corpus:
     name = data.corpus
     if name is None:
         raise InputError("no data: name a folder, a .tsv file, tfds:NAME, toy or copy with --data")
+    if (Path(name) / "manifest.json").is_file():
+        raise InputError(
+            f"--data {name} is a prepared corpus, which train takes: name the corpus that it was prepared from"
+        )
     for kind in KINDS:
         if kind.takes(name):
             return kind(data)

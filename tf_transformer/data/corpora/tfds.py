@@ -53,7 +53,9 @@ class Tfds:
             raise unknown("split", split, self.splits(), where=f" of {PREFIX}{self.name}")
         examples = self._builder.as_dataset(split=split, shuffle_files=False).as_numpy_iterator()
         try:
-            yield from sentence_chunks((example[source].decode("utf-8"), example[target].decode("utf-8")) for example in examples)
+            yield from sentence_chunks(
+                (example[source].decode("utf-8"), example[target].decode("utf-8")) for example in examples
+            )
         except UnicodeDecodeError:
             raise InputError(f"{PREFIX}{self.name}, split {split}: not UTF-8") from None
 

@@ -96,7 +96,9 @@ class Prepared:
         """Those of source and target: twice the same one where they share it."""
         languages = self.manifest["languages"]
         loaded = [
-            Vocabulary(self._checked(described["file"]), str(self.path / described["file"]), described["size"], languages)
+            Vocabulary(
+                self._checked(described["file"]), str(self.path / described["file"]), described["size"], languages
+            )
             for described in self.manifest["tokenizers"]
         ]
         return loaded[0], loaded[-1]
@@ -131,8 +133,8 @@ class Prepared:
         ]
         if differences:
             raise InputError(
-                f"{self.path} was prepared with other settings: {'; '.join(differences)}. Leave them out, or prepare the "
-                "corpus anew"
+                f"{self.path} was prepared with other settings: {'; '.join(differences)}. Leave them out, or prepare "
+                "the corpus anew"
             )
         if data.bpe_dropout and not self._of("data")["bpe_dropout"]:
             raise InputError(

@@ -35,6 +35,7 @@ BLOCKS = np.dtype(
 )
 """A row of the table of blocks: the shard; its first pair there, and their number; its first token among the ids of the
 shard, and their number; its first byte in the text of the shard, and their number."""
+Row = tuple[int, int, int, int, int, int, int, int, int, int]
 LENGTH = np.dtype("<u2")
 """Of the tokens of one side of a pair."""
 
@@ -49,7 +50,7 @@ def text_name(number: int) -> str:
     return f"{number:05d}.text"
 
 
-def packed(number: int, encoded: Encoded, text: Pairs | None = None) -> tuple[bytes, bytes, list[tuple[int, ...]]]:
+def packed(number: int, encoded: Encoded, text: Pairs | None = None) -> tuple[bytes, bytes, list[Row]]:
     """Return the content of a shard, that of its text, and its rows of the table of blocks.
 
     Args:
@@ -67,9 +68,7 @@ def packed(number: int, encoded: Encoded, text: Pairs | None = None) -> tuple[by
         pairs = zip(*(side[first:last] for side in text), strict=True) if text else ()
         lines = "".join(f"{json.dumps(pair, ensure_ascii=False)}\n" for pair in pairs).encode()
         crcs = [zlib.crc32(part) for part in (lengths[first:last].tobytes(), ids[start:end].tobytes(), lines)]
-        rows.append(
-            (number, first, last - first, crcs[0], start, end - start, crcs[1], written, len(lines), crcs[2])
-        )
+        rows.append((number, first, last - first, crcs[0], start, end - start, crcs[1], written, len(lines), crcs[2]))
         texts.append(lines)
         written += len(lines)
     return lengths.tobytes() + ids.tobytes(), b"".join(texts), rows

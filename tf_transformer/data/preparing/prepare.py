@@ -78,7 +78,7 @@ def prepare(plan: Plan, output: Path, *, workers: int = 1, part: tuple[int, int]
 
 
 class _Preparation:
-    """A preparation in its work folder, which holds the result as far as it is done, and what a restart goes on from."""
+    """A preparation, in the folder that holds the result as far as it is done, and what a restart goes on from."""
 
     def __init__(self, plan: Plan, output: Path, work: Path, pool: Workers, part: tuple[int, int]):
         self.plan = plan
@@ -116,7 +116,9 @@ class _Preparation:
 
     def remove_if_empty(self) -> None:
         """Remove the work folder where nothing has been done that a restart could go on from."""
-        if self.part[1] == 1 and not any(path.suffix == ".json" and path.stem != "plan" for path in self.work.iterdir()):
+        if self.part[1] == 1 and not any(
+            path.suffix == ".json" and path.stem != "plan" for path in self.work.iterdir()
+        ):
             shutil.rmtree(self.work)
 
     def _begin(self) -> None:
@@ -199,7 +201,9 @@ class _Preparation:
         settings = self.plan.tokenizer
         names = ["tokenizer.model"] if settings.shared else ["source.model", "target.model"]
         facts = self.work / "tokenizers.json"
-        if facts.is_file() and json.loads(facts.read_text()) == [task.chunk.digest() for task in numbered_chunks(self.read)]:
+        if facts.is_file() and json.loads(facts.read_text()) == [
+            task.chunk.digest() for task in numbered_chunks(self.read)
+        ]:
             return [(self.work / name).read_bytes() for name in names]
         tasks = self._with_equal(self._shown("sampling", numbered_chunks(self.read)), equal)
         sample = Sample(self.pool, self.choice, tasks)

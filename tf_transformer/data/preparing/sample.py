@@ -11,7 +11,7 @@ from tf_transformer.data.preparing.workers import Workers
 
 SAMPLE = 1_000_000
 """Most pairs: more sentences give the same pieces, at the cost of memory and hours."""
-EVERYTHING = np.iinfo(np.uint64).max
+EVERYTHING = np.uint64(np.iinfo(np.uint64).max)
 
 
 @dataclass(frozen=True)

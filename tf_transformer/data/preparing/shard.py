@@ -72,7 +72,12 @@ class Encoding:
             task: the chunk, and which of its pairs are equal to earlier ones.
         """
         (number, corpus, chunk), equal = task
-        key = {"text": chunk.digest(), "models": self.models.digest, "equal": _digest(equal), "corpus": corpus}
+        key: dict[str, Any] = {
+            "text": chunk.digest(),
+            "models": self.models.digest,
+            "equal": _digest(equal),
+            "corpus": corpus,
+        }
         key |= {"limits": list(self.limits), "keeps_text": self.keeps_text} | asdict(self.choice)
         if (place := self.facts(number)).is_file():
             known: dict[str, Any] = json.loads(place.read_text())

@@ -5,6 +5,7 @@ import pickle
 import signal
 import sys
 import traceback
+from typing import Any
 
 from tf_transformer.errors import InputError
 
@@ -22,13 +23,15 @@ def main() -> None:
             function, argument = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
+        answer: Any = None
+        error: Exception | None = None
         try:
-            answer = function(argument), None
-        except (InputError, OSError) as error:
-            answer = None, error
+            answer = function(argument)
+        except (InputError, OSError) as raised:
+            error = raised
         except Exception:
-            answer = None, RuntimeError(traceback.format_exc())
-        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+            error = RuntimeError(traceback.format_exc())
+        pickle.dump((answer, error), answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()
 
 

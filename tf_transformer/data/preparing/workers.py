@@ -92,8 +92,8 @@ class Workers:
             result, error = pickle.load(process.stdout)  # type: ignore[arg-type]
         except (EOFError, pickle.UnpicklingError):
             error = InputError(
-                f"a worker process ended (exit code {process.wait()}), perhaps for want of memory: the same command goes "
-                "on; give fewer --workers"
+                f"a worker process ended (exit code {process.wait()}), perhaps for want of memory: give the same "
+                "command again, with fewer --workers, and it goes on"
             )
         finally:
             self._idle.put(process)

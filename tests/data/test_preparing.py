@@ -1,0 +1,374 @@
+"""Laws of prepared corpora: whoever prepares the text, the bytes are the same, and they say what the text says."""
+
+import dataclasses
+import gzip
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import zstandard
+
+from tf_transformer.commands.main import main
+from tf_transformer.config import Config, DataConfig, TokenizerConfig
+from tf_transformer.data import encode, read, toy
+from tf_transformer.data.corpora import folder, tsv
+from tf_transformer.data.pairs import Pairs
+from tf_transformer.data.prepared import Prepared
+from tf_transformer.data.preparing import Plan, equal, plan_of, prepare, sample, shard
+from tf_transformer.data.preparing.prepare import work_folder
+from tf_transformer.data.preparing.workers import Workers
+from tf_transformer.errors import InputError
+from tf_transformer.tokenizers import Tokenizer
+
+CHUNK = 211
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several chunks of a small corpus, whose pairs are sampled and compared in several goes."""
+    monkeypatch.setattr(tsv, "LINES", CHUNK)
+    monkeypatch.setattr(folder, "LINES", CHUNK)
+    monkeypatch.setattr(sample, "SAMPLE", 503)
+    monkeypatch.setattr(equal, "AT_ONCE", 307)
+
+
+def rows() -> list[tuple[str, str]]:
+    """Pairs of which some are equal, empty, copies, long, or of unlike lengths."""
+    chosen = random.Random(7)
+    pairs = toy.pairs("val") + toy.pairs("test")[:300]
+    odd = [
+        ("", "x"),
+        ("  ", ""),
+        ("same", "same"),
+        ("a", "eins zwei drei vier fünf sechs sieben"),
+        ("b " * 90, "c " * 90),
+    ]
+    pairs += chosen.choices(pairs, k=200) + odd * 3
+    chosen.shuffle(pairs)
+    return pairs
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> DataConfig:
+    """A folder, and a TSV with scores beside it."""
+    pairs = rows()
+    text = tmp_path / "text"
+    text.mkdir()
+    for split, some in (("train", pairs[:601]), ("val", pairs[601:640])):
+        for i, language in enumerate(("en", "de")):
+            content = "".join(f"{pair[i]}\n" for pair in some).encode()
+            (text / f"{split}.{language}.gz").write_bytes(gzip.compress(content))
+    lines = "".join(f"{source}\t{target}\n" for source, target in pairs[640:])
+    (tmp_path / "more.tsv.zst").write_bytes(zstandard.compress(lines.encode()))
+    filters = {"max_length": 64, "max_length_ratio": 4.0, "drop_duplicates": True, "drop_copies": True}
+    names = {"corpus": str(text), "extra_corpora": (str(tmp_path / "more.tsv.zst"),)}
+    return DataConfig(**names, source="en", target="de", held_out=0.05, **filters)  # type: ignore[arg-type]
+
+
+def plan(data: DataConfig, **tokenizer: object) -> Plan:
+    settings = TokenizerConfig(**({"vocab_size": 400} | tokenizer))  # type: ignore[arg-type]
+    return plan_of(Config(data=data, tokenizer=settings))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("settings", [{}, {"bpe_dropout": 0.1, "drop_duplicates": False}, {"drop_copies": False}])
+def test_one_process_three_and_parts_write_the_same_bytes(
+    corpus: DataConfig, tmp_path: Path, settings: dict[str, object]
+) -> None:
+    wanted = plan(dataclasses.replace(corpus, **settings), shared=not settings)
+    prepare(wanted, tmp_path / "one", workers=1)
+    prepare(wanted, tmp_path / "three", workers=3)
+    for part in (2, 1, 3, 3, 1, 2):
+        prepare(wanted, tmp_path / "parts", part=(part, 3))
+    one = files(tmp_path / "one")
+    assert sum(name.endswith(".shard") for name in one) > 4
+    assert files(tmp_path / "three") == one
+    assert files(tmp_path / "parts") == one
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_what_is_here_and_what_was_left_out_is_what_the_text_says(corpus: DataConfig, tmp_path: Path) -> None:
+    """The oracle reads the whole text and filters it pair by pair."""
+    prepared = prepare(plan(corpus), tmp_path / "prepared", workers=2)
+    assert prepared is not None
+    tokenizer = Tokenizer(prepared.vocabularies[0].model)
+    seen: set[tuple[str, str]] = set()
+    kept: list[tuple[str, str]] = []
+    dropped = [Counter[str](), Counter[str]()]
+    for number, name in enumerate((corpus.corpus, *corpus.extra_corpora)):
+        given = read(dataclasses.replace(corpus, corpus=name, extra_corpora=()), "train")
+        lengths = [np.diff(tokenizer.tokenize(side).row_splits.numpy()) for side in given]
+        for pair, *sides in zip(zip(*given, strict=True), *lengths, strict=True):
+            if pair in seen:
+                why = "equal"
+            elif pair[0] == pair[1] and pair[0].strip():
+                why = "copy"
+            elif min(sides) == 0:
+                why = "empty"
+            elif max(sides) + 1 > 64:
+                why = "long"
+            elif max(sides) > 4 * min(sides):
+                why = "ratio"
+            else:
+                why = ""
+                kept.append(pair)
+            seen.add(pair)
+            if why:
+                dropped[number][why] += 1
+    assert [{k: v for k, v in one["dropped"].items() if v} for one in prepared.corpora] == [dict(d) for d in dropped]
+    assert {why for counts in dropped for why in counts} == {"equal", "copy", "empty", "long", "ratio"}
+    sources, targets = prepared.pairs().sequences()
+    assert [row[:-1] for row in sources] == tokenizer.tokenize([pair[0] for pair in kept]).to_list()
+    assert [row[:-1] for row in targets] == tokenizer.tokenize([pair[1] for pair in kept]).to_list()
+    assert {row[-1] for row in sources + targets} == {3}
+    assert prepared.validation()[0] == read(dataclasses.replace(corpus, extra_corpora=()), "val")
+
+
+def test_pairs_of_a_low_score_are_left_out_of_training(tmp_path: Path) -> None:
+    lines = [f"a {i}\tb {i}\t{i / 100}\n" for i in range(100)]
+    (tmp_path / "scored.tsv").write_text("".join(lines))
+    data = DataConfig(corpus=str(tmp_path / "scored.tsv"), min_score=0.4, held_out=0.1)
+    prepared = prepare(plan(data, vocab_size=290), tmp_path / "prepared")
+    assert prepared is not None
+    (described,) = prepared.corpora
+    held_out = len(read(data, "val").sources) + len(read(data, "test").sources)
+    assert described["given"] == 100 - held_out
+    decode = prepared.vocabularies[0].processor.decode
+    kept = [int(decode(row).split()[1]) for row in prepared.pairs().sequences()[0]]
+    assert min(kept) >= 40
+    assert described["dropped"]["score"] + len(kept) == described["given"]
+    assert described["dropped"]["score"] > 20
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_a_stopped_preparation_goes_on_and_does_not_begin_again(
+    corpus: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wanted, output = plan(corpus), tmp_path / "prepared"
+    encoded, done = shard.encode_packed, []
+
+    def stops(*arguments: object) -> object:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(arguments)
+        return encoded(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shard, "encode_packed", stops)
+        with pytest.raises(KeyboardInterrupt):
+            prepare(wanted, output)
+    assert not output.exists()
+    shards = sorted(work_folder(output).glob("result/*.shard"))
+    before = {path: path.stat().st_mtime_ns for path in shards}
+    assert len(before) == 2
+    with caplog.at_level("INFO"), monkeypatch.context() as patch:
+        patch.setattr(shard, "encode_packed", lambda *arguments: done.append(arguments) or encoded(*arguments))
+        prepare(wanted, output)
+    assert "going on with the preparation" in caplog.text
+    assert "training the tokenizer" not in caplog.text
+    assert len(done) == len(list(output.glob("*.shard")))
+    assert {output / path.name: time for path, time in before.items()}.items() <= {
+        path: path.stat().st_mtime_ns for path in output.iterdir()
+    }.items()
+    prepare(wanted, tmp_path / "other")
+    assert files(tmp_path / "other") == files(output)
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_text_that_changed_while_preparation_was_stopped_is_read_anew(
+    corpus: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, output = plan(corpus), tmp_path / "prepared"
+    with monkeypatch.context() as patch:
+        # The package has a function of the module's name, which hides the module.
+        patch.setattr(sys.modules["tf_transformer.data.preparing.prepare"], "assemble", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            prepare(wanted, output)
+    path = tmp_path / "text" / "train.de.gz"
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    lines[300] = "etwas ganz anderes"
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+    prepare(wanted, output)
+    prepare(wanted, tmp_path / "other")
+    assert files(tmp_path / "other") == files(output)
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_line_that_cannot_be_read_is_named_and_nothing_is_left(tmp_path: Path, workers: int) -> None:
+    lines = [f"a\t{i}\n".encode() for i in range(1000)]
+    lines[501] = b"a\t\xff\n"
+    lines[777] = b"one column\n"
+    (tmp_path / "text.tsv").write_bytes(b"".join(lines))
+    with pytest.raises(InputError, match=r"text\.tsv, line 502: not UTF-8"):
+        prepare(plan(DataConfig(corpus=str(tmp_path / "text.tsv"))), tmp_path / "prepared", workers=workers)
+    assert [path.name for path in tmp_path.iterdir()] == ["text.tsv"]
+
+
+def test_standard_input_is_a_tsv(corpus: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f"{source}\t{target}\n" for source, target in rows())
+    (tmp_path / "text.tsv").write_text(text)
+    command = ["prepare", "--vocab-size", "400", "--output"]
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+    assert main([*command, str(tmp_path / "in"), "--data", "-"]) == 0
+    assert main([*command, str(tmp_path / "file"), "--data", str(tmp_path / "text.tsv")]) == 0
+    one, other = files(tmp_path / "in"), files(tmp_path / "file")
+    assert one.pop("manifest.json") != other.pop("manifest.json")
+    assert one == other
+
+
+def test_a_function_is_mapped_in_the_order_of_tasks() -> None:
+    with Workers(3) as workers:
+        assert list(workers.map(_slow, range(17))) == [i * i for i in range(17)]
+        with pytest.raises(InputError, match="no 5"):
+            list(workers.map(_refuse_five, range(9)))
+        with pytest.raises(InputError, match="a worker process ended"):
+            list(workers.map(os._exit, [7, 7]))
+
+
+def _slow(number: int) -> int:
+    subprocess.run(["sleep", str(0.02 * (number % 3))], check=True)
+    return number * number
+
+
+def _interrupted(*arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_processes_that_prepare_import_no_tensorflow() -> None:
+    code = "import sys; from tf_transformer.data.preparing import worker, shard, sample, equal; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "sentencepiece" in modules
+    assert not {"tensorflow", "keras", "tensorflow_text"} & set(modules)
+
+
+def _refuse_five(number: int) -> None:
+    if number == 5:
+        raise InputError("no 5")
+
+
+def test_equal_pairs_are_found_as_a_dictionary_finds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(equal, "AT_ONCE", 97)
+    chosen = random.Random(3)
+    chunks = [[(chosen.choice("abcdefgh") * 3, chosen.choice("xyz")) for _ in range(n)] for n in (53, 0, 131, 17)]
+    for number, chunk in enumerate(chunks):
+        hashing = equal.Hashing(tmp_path, ("",))
+        task = SimpleNamespace(
+            number=number, corpus=0, chunk=SimpleNamespace(digest=lambda: "", read=lambda c=chunk: (Pairs.of(c), 0))
+        )
+        hashing(task)  # type: ignore[arg-type]
+    found = equal.equal_to_earlier([hashing.place(number) for number in range(len(chunks))])
+    seen: set[tuple[str, str]] = set()
+    for chunk, bits in zip(chunks, found, strict=True):
+        expected = []
+        for pair in chunk:
+            expected.append(pair in seen)
+            seen.add(pair)
+        assert np.unpackbits(bits, count=len(chunk)).astype(bool).tolist() == expected
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Path:
+    place = tmp_path / "prepared"
+    data = DataConfig(corpus="toy", train_split="val", bpe_dropout=0.1)
+    prepare(plan(data), place)
+    return place
+
+
+def opened(place: Path) -> None:
+    """Read all that a prepared corpus has."""
+    found = Prepared(place)
+    pairs = found.pairs()
+    pairs.sequences()
+    pairs.text(0)
+    found.validation()
+
+
+def _is_same_json(one: bytes, other: bytes) -> bool:
+    """Say whether they differ in white space alone."""
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except ValueError:
+        return False
+
+
+def test_a_flipped_byte_is_named_with_its_file(prepared: Path) -> None:
+    chosen = random.Random(5)
+    opened(prepared)
+    for path in sorted(prepared.iterdir()):
+        whole = path.read_bytes()
+        for place in (*chosen.sample(range(len(whole)), 20), len(whole)):
+            flipped = bytearray(whole)
+            if place == len(whole):
+                flipped = flipped[:-1]  # cut off
+            else:
+                flipped[place] ^= 1 << chosen.randrange(8)
+            path.write_bytes(flipped)
+            if path.name == "manifest.json" and _is_same_json(bytes(flipped), whole):
+                continue
+            with pytest.raises(InputError, match="prepared"):
+                opened(prepared)
+        path.write_bytes(whole)
+        path.rename(path.with_suffix(".gone"))
+        with pytest.raises(InputError, match=path.name.replace(".", r"\.")):
+            opened(prepared)
+        path.with_suffix(".gone").rename(path)
+    opened(prepared)
+
+
+def test_another_version_of_the_format_is_refused(prepared: Path) -> None:
+    manifest = json.loads((prepared / "manifest.json").read_text())
+    (prepared / "manifest.json").write_text(json.dumps(manifest | {"format_version": 0}))
+    with pytest.raises(InputError, match=r"format version 0, and this version .* reads 1: prepare the corpus anew"):
+        Prepared(prepared)
+
+
+def test_an_output_that_is_there_is_left_alone(
+    prepared: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = files(prepared)
+    data = DataConfig(corpus="toy", train_split="val", bpe_dropout=0.1)
+    with caplog.at_level("INFO"):
+        prepare(plan(data), prepared)
+    assert "is prepared already" in caplog.text
+    with pytest.raises(InputError, match="is there already"):
+        prepare(plan(data, vocab_size=300), prepared)
+    assert files(prepared) == before
+
+
+def test_large_vocabularies_have_wider_ids() -> None:
+    encoder = SimpleNamespace(vocab_size=2**16 + 1, encode=lambda text: [[2**16] * len(line) for line in text])
+    pairs = encode(Pairs(["ab", "c"], ["d", "efg"]), encoder, encoder, 9)  # type: ignore[arg-type]
+    assert pairs.ids(0).dtype == np.uint32
+    assert pairs.sequences() == ([[2**16, 2**16, 3], [2**16, 3]], [[2**16, 3], [2**16] * 3 + [3]])
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        (["--data", "toy", "--part", "3/2"], "--part must be K/N, such as 1/4"),
+        (["--data", "-", "--part", "1/2"], "would read a standard input of its own"),
+        ([], "no data: give --data"),
+        (["--data", "nowhere.tsv"], "there is no such folder"),
+        (["--data", "copy", "--tokenizer", "nowhere.model"], "nowhere.model"),
+    ],
+)
+def test_wrong_options_are_refused(
+    command: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prepare", *command, "--output", str(tmp_path / "prepared")]) == 2
+    assert error in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
