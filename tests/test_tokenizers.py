@@ -1,4 +1,5 @@
 import logging
+import random
 
 import pytest
 import sentencepiece
@@ -134,3 +135,49 @@ def test_setting_seeds_leaves_a_tokenizer_alive(tokenizer):
     before = tokenizer.tokenize(SENTENCES[:3]).to_list()
     tf.keras.utils.set_random_seed(1)
     assert tokenizer.tokenize(SENTENCES[:3]).to_list() == before
+
+
+SCRIPTS = [
+    (0x20, 0x17F),
+    (0x370, 0x3FF),
+    (0x400, 0x4FF),
+    (0x5D0, 0x5EA),
+    (0x600, 0x6FF),
+    (0x900, 0x97F),
+    (0xE00, 0xE7F),
+]
+SCRIPTS += [(0x1100, 0x11FF), (0x2000, 0x206F), (0x3040, 0x30FF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0xFF00, 0xFFEF)]
+SCRIPTS += [(0x300, 0x36F), (0x1F300, 0x1FAFF), (0xE000, 0xE0FF), (0x0, 0x1F), (0x10FF00, 0x10FFFF)]
+"""Ranges of code points: letters, marks that combine, what normalization changes, control characters, none at all."""
+
+
+def odd_lines(count: int, seed: int) -> list[str]:
+    """Lines of words of the toy corpus, words of one script each, spaces of many kinds, and languages' codes."""
+    chosen = random.Random(seed)
+    words = sorted({word for pair in toy.pairs("train")[:3000] for side in pair for word in side.split()})
+
+    def word() -> str:
+        if chosen.random() < 0.6:
+            return chosen.choice(words)
+        if chosen.random() < 0.02:
+            return chosen.choice([">>de<<", "▁", "<s>", "</s>", "<unk>", "<0x41>", "\u2581\u2581", "\u3000", "\u00a0"])
+        low, high = chosen.choice(SCRIPTS)
+        return "".join(chr(chosen.randint(low, high)) for _ in range(chosen.randint(1, 7)))
+
+    return [
+        chosen.choice([" ", " ", " ", "  ", ""]).join(word() for _ in range(chosen.randint(0, 17)))
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+@pytest.mark.parametrize("normalization", ["nmt_nfkc", "identity"])
+def test_ids_outside_the_graph_are_those_inside(model_type: str, normalization: str) -> None:
+    """SentencePiece and tensorflow-text are two builds of one library: a million lines, a quarter for each model."""
+    kinds = {"model_type": model_type, "normalization": normalization}
+    config = TokenizerConfig(vocab_size=4000, character_coverage=0.98, **kinds)  # type: ignore[arg-type]
+    tokenizer = Tokenizer(train_tokenizer([*SENTENCES, *odd_lines(100, 1)], config))
+    for start in range(50):
+        lines = odd_lines(5000, 2 + start)
+        assert tokenizer.encode(lines) == tokenizer.tokenize(tf.constant(lines)).to_list()

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
 import zstandard
 
 from tf_transformer.errors import InputError
@@ -83,16 +82,16 @@ def line_blocks(path: Path, lines: int) -> Iterator[bytes]:
     waiting, count = bytearray(), 0
     with opened(path) as file:
         while read := file.read(READ):
-            begin = len(waiting)
             waiting += read
             count += read.count(b"\n")
             while count >= lines:
-                # The end of the block lies in what was read last: before it there were fewer lines.
-                ends = np.flatnonzero(np.frombuffer(waiting, np.uint8)[begin:] == ord("\n")) + begin
-                cut = int(ends[len(ends) - count + lines - 1]) + 1
-                yield bytes(waiting[:cut])
-                waiting = waiting[cut:]
-                begin, count = 0, count - lines
+                # The end of the block lies in what was read last, before as many lines as are too many.
+                end = len(waiting)
+                for _ in range(count - lines + 1):
+                    end = waiting.rfind(b"\n", 0, end)
+                yield bytes(waiting[: end + 1])
+                waiting = waiting[end + 1 :]
+                count -= lines
     if waiting:
         yield bytes(waiting)
 

@@ -174,6 +174,7 @@ def test_a_stopped_preparation_goes_on_and_does_not_begin_again(
     shards = sorted(work_folder(output).glob("result/*.shard"))
     before = {path: path.stat().st_mtime_ns for path in shards}
     assert len(before) == 2
+    caplog.clear()
     with caplog.at_level("INFO"), monkeypatch.context() as patch:
         patch.setattr(shard, "encode_packed", lambda *arguments: done.append(arguments) or encoded(*arguments))
         prepare(wanted, output)

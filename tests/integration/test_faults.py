@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 
 from tf_transformer import load
 from tf_transformer.commands.main import main
+from tf_transformer.data import toy
+from tf_transformer.data.corpora import is_prepared
 from tf_transformer.errors import InputError
 from tf_transformer.files import contents_of, settle
 from tf_transformer.lock import sole_writer
@@ -33,7 +36,10 @@ import_tensorflow(onednn=True)
 from tf_transformer.export import saved_model
 from tf_transformer.runs import averaging
 from tf_transformer.commands.main import main
+from tf_transformer.data.corpora import folder
 from tf_transformer.training import fit
+
+folder.LINES = 997  # a small corpus has several chunks
 
 for line in sys.stdin:
     command, seconds, log = json.loads(line)
@@ -130,6 +136,54 @@ def test_training_that_is_killed_often_ends_as_if_it_had_not_been(command, train
     for name in set(one.files) - {checkpoints.STATE}:
         np.testing.assert_array_equal(one[name], other[name], err_msg=name)
     assert sorted(path.name for path in killed.iterdir()) == sorted(path.name for path in whole.iterdir())
+
+
+@pytest.fixture(scope="module")
+def preparing(tmp_path_factory):
+    """The options that prepare a corpus of 30 chunks, which takes some seconds."""
+    folder = tmp_path_factory.mktemp("text")
+    pairs = toy.pairs("train")
+    for i, language in enumerate(("en", "de")):
+        (folder / f"train.{language}").write_text("".join(f"{pair[i]}\n" for pair in [*pairs, *pairs[:3000]]))
+        (folder / f"val.{language}").write_text("".join(f"{pair[i]}\n" for pair in toy.pairs("val")))
+    filters = ["--set", "data.drop_duplicates=true", "--set", "data.bpe_dropout=0.1"]
+    return ["prepare", "--data", folder, "--source", "en", "--target", "de", "--vocab-size", 900, *filters]
+
+
+def test_preparing_that_is_killed_often_ends_as_if_it_had_not_been(command, preparing, tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    begun = time.monotonic()
+    assert command(*preparing, "--output", whole, "--workers", 1) == 0, command.log.read_text()
+    longest, codes = time.monotonic() - begun, []
+    for i, seconds in enumerate(moments(longest / 3)):
+        codes.append(command(*preparing, "--output", killed, "--workers", 1 + i % 3, seconds=seconds))
+        assert not killed.exists() or codes[-1] == 0 or is_prepared(killed)
+    print(f"{SEED=}, {codes=}")
+    assert -9 in codes
+    assert command(*preparing, "--output", killed, "--workers", 2) == 0, command.log.read_text()
+    assert contents(killed) == contents(whole)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_preparing_on_a_disk_that_fills_up(command, preparing, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", disk], capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        assert command(*preparing, "--output", disk / "made", "--workers", 2) == 2
+        said = command.log.read_text().splitlines()
+        assert said[-1].startswith("tf-transformer: error: ")
+        assert "No space" in said[-1]
+        assert not (disk / "made").exists()
+        subprocess.run(["mount", "-o", "remount,size=100m", disk], check=True)
+        assert command(*preparing, "--output", disk / "made", "--workers", 2) == 0, command.log.read_text()
+        assert "going on with the preparation" in command.log.read_text()
+        assert command(*preparing, "--output", tmp_path / "other") == 0
+        assert contents(disk / "made") == contents(tmp_path / "other")
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 def test_a_run_that_is_overwritten_is_the_old_one_or_the_new_one(command, training, run):

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tf_transformer.commands.chosen_model import MODEL_HELP
+from tf_transformer.data.corpora import is_prepared
 from tf_transformer.runs.descriptions import describe, is_export
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print what a run, an export or a prepared corpus is made of."""
-    from tf_transformer.data.prepared import Prepared, is_prepared  # NumPy takes a while
+    from tf_transformer.data.prepared import Prepared  # NumPy takes a while
     from tf_transformer.runs import checkpoints
     from tf_transformer.runs.directory import RunDirectory
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tf_transformer import config
 from tf_transformer.commands.options import DATA_HELP, add_settings, settings_given
 from tf_transformer.config.overrides import read_toml
+from tf_transformer.data.corpora import is_prepared
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
 
@@ -81,13 +82,13 @@ def _last(layers: Iterable[Layer], section: str, key: str) -> Any:
 
 def _prepared(layers: Sequence[Layer]) -> "Prepared | None":
     """Return the prepared corpus that is named, if it is one."""
-    from tf_transformer.data.prepared import Prepared, is_prepared  # NumPy takes a while
-
     path = _last(layers, "data", "corpus") or _last(layers, "data", "prepared")
     if path is None or not is_prepared(path):
         return None
     if extra := [name for layer in layers for name in dict(layer.get("data", {})).get("extra_corpora", ())]:
         raise InputError(f"--data {path} is a prepared corpus: it is trained on alone. Received: {extra[0]} besides")
+    from tf_transformer.data.prepared import Prepared  # NumPy takes a while
+
     return Prepared(path)
 
 

@@ -11,7 +11,7 @@ from tf_transformer.commands.quiet_tensorflow import import_tensorflow
 from tf_transformer.commands.resolve import add_text, resolve
 from tf_transformer.config.overrides import settings_help
 from tf_transformer.config.sections import STRATEGIES
-from tf_transformer.data.corpora import check_training_splits
+from tf_transformer.data.corpora import check_training_splits, is_prepared
 from tf_transformer.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,7 +80,6 @@ def _check_without_tensorflow(resolved: config.Config, options: argparse.Namespa
 
 def _is_kept(run: "RunDirectory", resolved: config.Config) -> bool:
     """Say whether a run has the text that is named, prepared: it need not be there any more."""
-    from tf_transformer.data.prepared import is_prepared
     from tf_transformer.data.prepared.manifest import NAMES
     from tf_transformer.data.preparing.plan import with_absolute_paths
 

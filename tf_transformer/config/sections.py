@@ -38,7 +38,7 @@ class TokenizerConfig(Section):
         choices=("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"),
     )
     character_coverage: float = setting(
-        0.9995, "share of the characters of the text that get a token", at_least=0.9, at_most=1
+        0.9995, "share of the characters of the text that get a token", at_least=0.98, at_most=1
     )
     file: str | None = setting(
         None, "an existing SentencePiece model to use instead of training one", option="--tokenizer"
@@ -278,11 +278,6 @@ class Config:
         if self.data.bpe_dropout and not (self.tokenizer.model_type == "bpe" or self.tokenizer.file):
             raise InputError(
                 f"data.bpe_dropout needs a BPE. Received: tokenizer.model_type={self.tokenizer.model_type}"
-            )
-        if self.data.bpe_dropout and self.training.deterministic:
-            raise InputError(
-                "data.bpe_dropout draws without a seed: give no training.deterministic with it. "
-                f"Received: data.bpe_dropout={self.data.bpe_dropout}"
             )
         if self.model.positions == "learned" and self.data.max_length > self.model.max_positions:
             raise InputError(

@@ -2,30 +2,36 @@
 
 from tf_transformer.data.corpora.languages import Direction, direction_of, without_direction
 from tf_transformer.data.corpora.opening import (
+    MANIFEST,
     STANDARD_INPUT,
     absolute,
     check_training_splits,
     directions,
+    is_prepared,
     open_corpus,
     read,
     text_files,
     training_data,
     validation_data,
     validation_split,
+    why_empty,
 )
 
 __all__ = [
+    "MANIFEST",
     "STANDARD_INPUT",
     "Direction",
     "absolute",
     "check_training_splits",
     "direction_of",
     "directions",
+    "is_prepared",
     "open_corpus",
     "read",
     "text_files",
     "training_data",
     "validation_data",
     "validation_split",
+    "why_empty",
     "without_direction",
 ]

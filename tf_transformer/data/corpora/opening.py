@@ -21,6 +21,8 @@ KINDS = (BuiltIn, Tfds, Tsv, Folder)
 """The kinds of corpora; the first that takes a name opens it. Each has `takes(name)`, and is a `Corpus`."""
 STANDARD_INPUT = "-"
 """The name of a .tsv that is read from standard input, which preparation can."""
+MANIFEST = "manifest.json"
+"""What a prepared corpus has."""
 VALIDATION_NAMES = ("val", "valid", "validation", "dev")
 
 
@@ -61,7 +63,7 @@ def open_corpus(data: DataConfig) -> Corpus:
     name = data.corpus
     if name is None:
         raise InputError("no data: name a folder, a .tsv file, tfds:NAME, toy or copy with --data")
-    if (Path(name) / "manifest.json").is_file():
+    if is_prepared(name):
         raise InputError(
             f"--data {name} is a prepared corpus, which train takes: name the corpus that it was prepared from"
         )
@@ -75,6 +77,11 @@ def open_corpus(data: DataConfig) -> Corpus:
     if "/" in name or "." in name:
         raise InputError(f"--data {name}: there is no such folder, and no such .tsv, .tsv.gz or .tsv.zst file")
     raise unknown("dataset", name, [form for kind in KINDS for form in kind.forms])
+
+
+def is_prepared(path: str | Path) -> bool:
+    """Say whether a folder is a prepared corpus."""
+    return (Path(path) / MANIFEST).is_file()
 
 
 def read(data: DataConfig, split: str) -> Pairs:

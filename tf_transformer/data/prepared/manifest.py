@@ -13,7 +13,7 @@ import numpy as np
 
 from tf_transformer.config import DataConfig, TokenizerConfig
 from tf_transformer.data.chunks import digest_of
-from tf_transformer.data.corpora import Direction
+from tf_transformer.data.corpora import MANIFEST, Direction
 from tf_transformer.data.encoding import dtype_of
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.prepared.shards import BLOCKS, Shards
@@ -21,17 +21,11 @@ from tf_transformer.errors import InputError
 from tf_transformer.vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
-MANIFEST = "manifest.json"
 BLOCK_TABLE, VALIDATION = "blocks.npy", "validation.jsonl"
 NAMES = ("corpus", "extra_corpora", "validation_corpus")
 """The settings of data that say where the text lay."""
 FREE = (*NAMES, "prepared", "weights", "batch_tokens", "bpe_dropout")
 """Those that training may have otherwise than preparation had: these, and how batches are formed."""
-
-
-def is_prepared(path: str | Path) -> bool:
-    """Say whether a folder is a prepared corpus."""
-    return (Path(path) / MANIFEST).is_file()
 
 
 class Prepared:

@@ -18,9 +18,9 @@ from tqdm import tqdm
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data.chunks import digest_of
-from tf_transformer.data.corpora import STANDARD_INPUT, without_direction
+from tf_transformer.data.corpora import STANDARD_INPUT, is_prepared, without_direction
 from tf_transformer.data.encoding import Limits
-from tf_transformer.data.prepared import Prepared, is_prepared
+from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.prepared.manifest import FORMAT_VERSION, fronts_of
 from tf_transformer.data.preparing.chosen import Choice, Numbered, numbered_chunks
 from tf_transformer.data.preparing.equal import Hashing, equal_to_earlier

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tf_transformer.data.chunks import digest_of
-from tf_transformer.data.corpora import read, validation_data, validation_split
+from tf_transformer.data.corpora import MANIFEST, read, validation_data, validation_split, why_empty
 from tf_transformer.data.pairs import Pairs
-from tf_transformer.data.prepared.manifest import BLOCK_TABLE, MANIFEST, VALIDATION, fingerprint_of, written
+from tf_transformer.data.prepared.manifest import BLOCK_TABLE, VALIDATION, fingerprint_of, written
 from tf_transformer.data.prepared.shards import BLOCKS
 from tf_transformer.data.preparing.chosen import numbered_chunks
 from tf_transformer.data.preparing.plan import Plan
@@ -129,7 +129,8 @@ def _report(plan: Plan, corpora: list[dict[str, Any]]) -> None:
 
 def nothing_left(plan: Plan, why: str = "") -> InputError:
     """Return the error for text in which no pair is left to train on."""
-    return InputError(f"no pair to train on in {plan.data.corpus}, split {plan.data.train_split}{why}")
+    where = f"{plan.data.corpus}, split {plan.data.train_split!r}{why_empty(plan.data)}"
+    return InputError(f"no pair to train on in {where}{why}")
 
 
 def words(plan: Plan) -> dict[str, str]:
