@@ -16,13 +16,14 @@ import os
 import time
 from pathlib import Path
 
-from benchmarks import decode, epoch, limit, pretrained, quick, scaling, serving, start_up, strategy, train_step
+from benchmarks import corpus, decode, epoch, limit, pretrained, quick, scaling, serving, start_up, strategy, train_step
 from benchmarks.machine import machine
 
 WORK = {
     "limit": limit.measure,
     "train-step": train_step.measure,
     "epoch": epoch.measure,
+    "corpus": corpus.measure,
     "decode": decode.forced,
     "decode-real": decode.real,
     "decode-pretrained": pretrained.measure,
@@ -70,10 +71,12 @@ def arguments() -> argparse.Namespace:
     chosen = parser.add_argument_group("train-step")
     chosen.add_argument("--presets", nargs="+", default=list(train_step.SIZES), choices=train_step.SIZES)
     chosen.add_argument("--peers", nargs="+", default=list(train_step.WORKERS), choices=train_step.WORKERS)
-    chosen = parser.add_argument_group("epoch")
-    chosen.add_argument("--data", type=Path, help="folder of train.LANGUAGE files")
+    chosen = parser.add_argument_group("epoch and corpus")
+    chosen.add_argument("--data", type=Path, help="folder of train.LANGUAGE files; corpus: it takes their words")
     chosen.add_argument("--source", default="en", help="default: %(default)s")
     chosen.add_argument("--target", default="de", help="default: %(default)s")
+    chosen = parser.add_argument_group("corpus")
+    chosen.add_argument("--pairs", type=int, default=5_000_000, help="that are made up (default: %(default)s)")
     chosen = parser.add_argument_group("decode-real, decode-pretrained and serving")
     chosen.add_argument("--run-dir", type=Path, help="a trained model")
     chosen.add_argument("--sentences", type=Path, help="what it translates, a line each")

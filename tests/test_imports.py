@@ -15,6 +15,7 @@ ORDER = [
     {"translation"},
     {"export", "importers", "serving", "training"},
     {"commands"},
+    {"beam"},
     {"__main__"},
 ]
 """A part may import itself and parts of the lines above it."""

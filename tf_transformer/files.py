@@ -4,7 +4,9 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 
 @contextlib.contextmanager
@@ -21,6 +23,50 @@ def written_whole(place: Path) -> Iterator[Path]:
         beside.rename(place)
     finally:
         _remove(beside, ignore_errors=True)  # the error that led here says more
+
+
+class Folder(Protocol):
+    """A folder, wherever it is, whose files appear when they are whole."""
+
+    def size(self, name: str) -> int | None:
+        """Return the bytes of a file; None where there is none."""
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, in the place of another one of the name."""
+
+
+@dataclass(frozen=True)
+class LocalFolder:
+    """A folder of this machine's file system.
+
+    Args:
+        path: of the folder.
+        beside: the folder where files lie until they are whole.
+    """
+
+    path: Path
+    beside: Path
+
+    def size(self, name: str) -> int | None:
+        """Return the bytes of a file; None where there is none."""
+        place = self.path / name
+        return place.stat().st_size if place.is_file() else None
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        return (self.path / name).read_bytes()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, in the place of another one of the name."""
+        beside = self.beside / f".{name}.{os.getpid()}"
+        try:
+            beside.write_bytes(content)
+            beside.replace(self.path / name)
+        finally:
+            beside.unlink(missing_ok=True)
 
 
 PREPARING = ".tf_transformer_prepared"

@@ -1,5 +1,6 @@
 # What all recipes do: train, average, evaluate, export, by the commands that you would type. A recipe reads it in, having
-# set config, name, data, source, target, last (checkpoints to average) and splits (to evaluate). What was stopped goes on.
+# set config, name, data, source, target, last (checkpoints to average) and splits (to evaluate); where it has set
+# prepared, the text is prepared into that folder first. What was stopped goes on.
 # RUN_DIR names another run directory than runs/NAME, such as one for another --seed.
 if [ -d .venv/bin ]; then PATH="$PWD/.venv/bin:$PATH"; fi
 run_dir=${RUN_DIR:-runs/$name}
@@ -13,8 +14,14 @@ run() {
     "$@"
 }
 
-run tf-transformer train --config "$(dirname "$0")/$config" --data "$data" --source "$source" --target "$target" \
-    --run-dir "$run_dir" "$@"
+if [ -n "${prepared:-}" ]; then
+    [ -d "$prepared" ] || run tf-transformer prepare --config "$(dirname "$0")/$config" --data "$data" \
+        --source "$source" --target "$target" --output "$prepared"
+    run tf-transformer train --config "$(dirname "$0")/$config" --data "$prepared" --run-dir "$run_dir" "$@"
+else
+    run tf-transformer train --config "$(dirname "$0")/$config" --data "$data" --source "$source" --target "$target" \
+        --run-dir "$run_dir" "$@"
+fi
 rm -rf "$run_dir/averaged" # of an earlier time
 run tf-transformer average --run-dir "$run_dir" --last "$last" --output "$run_dir/averaged"
 for split in $splits; do

@@ -54,7 +54,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit code: 0, or 2 for input that the user can mend."""
-    options = parser().parse_args(arguments)
+    return run_command(parser().parse_args(arguments))
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Run what `options.run` is, and return the exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("tf_transformer").setLevel(logging.INFO)  # others tell of every request they make
     logging.getLogger("absl").setLevel(logging.ERROR)

@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tf_transformer.commands.checks import check_place
 from tf_transformer.commands.options import DATA_HELP, positive
@@ -12,6 +13,9 @@ from tf_transformer.commands.resolve import add_text, resolve
 from tf_transformer.config import Config
 from tf_transformer.data.corpora import STANDARD_INPUT, check_training_splits, open_corpus, training_data
 from tf_transformer.errors import InputError
+
+if TYPE_CHECKING:
+    from tf_transformer.data.preparing import Plan
 
 SUMMARY = "Filter and tokenise a corpus once, by all cores, so that training on it starts in seconds."
 
@@ -41,15 +45,23 @@ def run(options: argparse.Namespace) -> None:
     _check(resolved, options)
     if any(open_corpus(one).needs_tensorflow for one in training_data(resolved.data) if one.corpus != STANDARD_INPUT):
         import_tensorflow()  # without its greetings: TensorFlow Datasets imports it as well
-    from tf_transformer.data.preparing import plan_of, prepare
-    from tf_transformer.runs.directory import RunDirectory
+    from tf_transformer.data.preparing import prepare
 
-    base = RunDirectory(resolved.training.init_from) if resolved.training.init_from else None
-    plan = plan_of(resolved, base.vocabularies() if base else None, str(base.path) if base else "")
     workers = options.workers or len(os.sched_getaffinity(0))
-    prepared = prepare(plan, Path(options.output), workers=workers, part=part)
+    prepared = prepare(planned(resolved), Path(options.output), workers=workers, part=part)
     if prepared is not None:
         print(f"prepared: {options.output}, {sum(corpus['pairs'] for corpus in prepared.corpora):,} pairs")
+
+
+def planned(resolved: Config) -> "Plan":
+    """Return what is to be prepared."""
+    from tf_transformer.data.preparing import plan_of
+    from tf_transformer.runs.directory import RunDirectory
+
+    if not resolved.training.init_from:
+        return plan_of(resolved)
+    base = RunDirectory(resolved.training.init_from)
+    return plan_of(resolved, base.vocabularies(), str(base.path))
 
 
 def _part(text: str | None) -> tuple[int, int]:

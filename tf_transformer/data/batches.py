@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tf_transformer.config.special_tokens import PAD, START
 from tf_transformer.data.epoch import Epoch, Planned
-from tf_transformer.data.plan import NO_PAIR, plan
+from tf_transformer.data.plan import MIXED, NO_PAIR, plan
 from tf_transformer.data.token_pairs import TokenPairs
 from tf_transformer.data.windows import Dropout, Window, windows_of
 from tf_transformer.errors import InputError
@@ -72,11 +72,13 @@ class Batches:
         Raises:
             InputError: no pair is in it; a damaged file.
         """
+        windows = windows_of(self.pairs, self.seed, epoch)
+        # Of several windows each has other pairs in every epoch: they need not be mixed besides.
+        mixed = MIXED if len(windows) == 1 else 1
 
         def planned(number: int, blocks: np.ndarray) -> Planned:
-            return self._plan(epoch, number, blocks)
+            return self._plan(epoch, number, blocks, mixed)
 
-        windows = windows_of(self.pairs, self.seed, epoch)
         self._epoch = Epoch(epoch, windows, planned, self._planner, window, skip)
         self.consumed = 0
         """batches since the epoch was entered"""
@@ -185,13 +187,15 @@ class Batches:
         options.autotune.enabled = False
         return dataset.prefetch(4).with_options(options)
 
-    def _plan(self, epoch: int, number: int, blocks: np.ndarray) -> Planned:
+    def _plan(self, epoch: int, number: int, blocks: np.ndarray, mixed: int) -> Planned:
         """Return a window of an epoch with its batches."""
         window = Window(self.pairs, blocks, self.dropout, (self.seed or 0, epoch))
         rng = None if self.seed is None else np.random.default_rng((self.seed, epoch, number))
         pairs = self._pairs_of(window, epoch)
         lengths = window.lengths[pairs].astype(np.int64)
-        batches = plan(lengths[:, 0], lengths[:, 1], self.batch_tokens, multiple_of=self.multiple_of, rng=rng)
+        batches = plan(
+            lengths[:, 0], lengths[:, 1], self.batch_tokens, multiple_of=self.multiple_of, rng=rng, mixed=mixed
+        )
         return Planned(window, [np.where(rows == NO_PAIR, NO_PAIR, pairs[rows]) for rows in batches])
 
     def _pairs_of(self, window: Window, epoch: int) -> np.ndarray:

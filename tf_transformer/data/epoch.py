@@ -58,9 +58,11 @@ class Epoch:
         """Yield each batch with its window."""
         for number in range(self.first, len(self.windows)):
             window, batches = self._planned(number)
+            self._forget_before(number)
             if number + 1 < len(self.windows):
                 self._begin(number + 1)
             yield from zip(itertools.repeat(window), batches, strict=False)
+            del window, batches  # the next one takes as much memory
 
     @property
     def known(self) -> int:
@@ -118,11 +120,15 @@ class Epoch:
 
     def _planned(self, number: int) -> Planned:
         """Return a window with its batches."""
-        planned = self._begin(number).result()
+        return self._begin(number).result()
+
+    def _forget_before(self, number: int) -> None:
+        """Forget all windows before one, but for the tokens of their batches."""
         with self._sharing:
-            for old in [old for old in self._plans if old < number - 1]:
+            while self.first + len(self._tokens) <= number:
+                self._know()
+            for old in [old for old in self._plans if old < number]:
                 del self._plans[old]
-        return planned
 
     def _begin(self, number: int) -> "Future[Planned]":
         """Begin to plan a window, if that has not been done yet."""

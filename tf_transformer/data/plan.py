@@ -4,6 +4,9 @@ import numpy as np
 
 NO_PAIR = -1
 """A row of padding in a plan."""
+MIXED = 4
+"""Source tokens within which pairs mix, where the same pairs come in every epoch: with narrower steps the same pairs
+would meet in a batch again and again."""
 
 
 def plan(
@@ -13,6 +16,7 @@ def plan(
     *,
     multiple_of: int = 1,
     rng: np.random.Generator | None = None,
+    mixed: int = MIXED,
 ) -> list[np.ndarray]:
     """Put every pair into exactly one batch, pairs of like lengths together.
 
@@ -24,6 +28,7 @@ def plan(
         multiple_of: number of rows that every batch is a multiple of (the replicas); rows of `NO_PAIR` fill it up.
             The pairs of a batch do not depend on it.
         rng: shuffles pairs of like lengths, and the batches; none keeps the order of lengths.
+        mixed: source tokens within which lengths count as alike.
 
     Returns:
         The indices of the pairs of each batch.
@@ -35,12 +40,14 @@ def plan(
     if len(longest) and longest.max() > batch_tokens:
         raise ValueError(f"batch_tokens must hold the longest pair. Received: {batch_tokens=}, {longest.max()} tokens")
     ties = np.arange(len(longest)) if rng is None else rng.random(len(longest))
-    # Steps of four source tokens let pairs of one target length mix; narrower ones would repeat the same batches.
-    order = np.lexsort((ties, source_lengths // 4, target_lengths))
+    bands = _bands(target_lengths, round(2 * (longest.sum() / batch_tokens) ** 0.5))
+    # Up through the sources of one band, down through those of the next: a batch that has pairs of two bands is narrow.
+    steps = np.where(bands % 2 == 0, 1, -1) * (source_lengths // mixed)
+    order = np.lexsort((ties, steps, bands))
     batches = []
     start = 0
     while start < len(order):
-        window = order[start : start + batch_tokens // target_lengths[order[start]]]
+        window = order[start : start + batch_tokens // longest[order[start]]]
         padded = np.maximum.accumulate(longest[window]) * np.arange(1, len(window) + 1)
         rows = int((padded <= batch_tokens).sum())
         batch = order[start : start + rows]
@@ -49,3 +56,14 @@ def plan(
     if rng is not None:
         rng.shuffle(batches)
     return batches
+
+
+def _bands(lengths: np.ndarray, count: int) -> np.ndarray:
+    """Return for each pair the number of its band: those of like lengths, with about as many tokens in each band.
+
+    With about twice as many as the root of the number of batches, the batches are as narrow in targets as in sources.
+    """
+    tokens = np.bincount(lengths) * np.arange(lengths.max(initial=0) + 1)
+    before = np.cumsum(tokens) - tokens
+    band = before * max(1, count) // max(1, tokens.sum())
+    return np.unique(band[lengths], return_inverse=True)[1].reshape(-1)

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -185,10 +185,18 @@ def validation_split(data: DataConfig) -> str:
     )
 
 
-def absolute(name: str | None) -> Any:
+def absolute(name: str) -> str:
     """Return the name of a corpus so that it means the same from every folder."""
-    if name is None:
-        return None
     corpus, _ = without_direction(name)
     kind = next((kind for kind in KINDS if kind.takes(corpus)), None)
     return os.path.abspath(corpus) + name.removeprefix(corpus) if kind is not None and kind.is_path else name
+
+
+def renamed(data: DataConfig, name_of: Callable[[str], str]) -> DataConfig:
+    """Return the same data, with other names for its corpora."""
+    return dataclasses.replace(
+        data,
+        corpus=data.corpus and name_of(data.corpus),
+        extra_corpora=tuple(map(name_of, data.extra_corpora)),
+        validation_corpus=data.validation_corpus and name_of(data.validation_corpus),
+    )

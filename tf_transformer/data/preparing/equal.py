@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from tf_transformer.data.preparing.chosen import Numbered
+from tf_transformer.data.preparing.plan import Plan
 from tf_transformer.files import written_whole
 
 HASHED = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<u4")])
@@ -17,13 +18,59 @@ AT_ONCE = 4_000_000
 """Pairs compared at once, about: 200 MB."""
 
 
+def towards(plan: Plan) -> tuple[str, ...]:
+    """Return for each corpus what tells its direction: pairs of another one are not equal."""
+    return tuple(map(str, plan.directions or [()] * len(plan.corpora)))
+
+
+def hashed(task: Numbered, direction: str) -> np.ndarray:
+    """Return the hashes of the pairs of a chunk, in their order: `HASHED`."""
+    pairs, _ = task.chunk.read()
+    hashes = b"".join(
+        hashlib.blake2b(f"{direction}\0{source}\0{target}".encode(), digest_size=16).digest()
+        for source, target in zip(*pairs, strict=True)
+    )
+    rows = np.empty(len(pairs.sources), HASHED)
+    rows["high"], rows["low"] = np.frombuffer(hashes, "<u8").reshape(-1, 2).T
+    rows["row"] = np.arange(len(rows))
+    return rows[np.argsort(rows["high"], kind="stable")]
+
+
+def bounds(parts: int) -> np.ndarray:
+    """Return what cuts the hashes into parts: all that begin alike are in one of them."""
+    return np.array([part * 2**64 // parts for part in range(1, parts)], np.uint64)
+
+
+def repeated(chunks: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return for each chunk the numbers of its pairs that are there before, in it or in an earlier one.
+
+    Args:
+        chunks: hashes that belong to one part.
+    """
+    owner = np.repeat(np.arange(len(chunks)), list(map(len, chunks)))
+    rows = np.concatenate([np.empty(0, HASHED), *chunks])
+    order = np.lexsort((rows["row"], owner, rows["low"], rows["high"]))
+    same = (np.diff(rows["high"][order]) == 0) & (np.diff(rows["low"][order]) == 0)
+    again = order[1:][same]
+    again = again[np.argsort(owner[again], kind="stable")]
+    ends = np.searchsorted(owner[again], np.arange(1, len(chunks)))
+    return np.split(rows["row"][again], ends)
+
+
+def packed_bits(count: int, numbers: np.ndarray) -> np.ndarray:
+    """Return which of so many pairs are among some, as packed bits."""
+    bits = np.zeros(count, bool)
+    bits[numbers] = True
+    return np.packbits(bits)
+
+
 @dataclass(frozen=True)
 class Hashing:
     """Writes the hashes of the pairs of a chunk."""
 
     folder: Path
     directions: tuple[str, ...]
-    """what tells the direction of each corpus"""
+    """as `towards` has them"""
 
     def place(self, number: int) -> Path:
         """Return the file of the hashes of a chunk."""
@@ -37,17 +84,9 @@ class Hashing:
             known = json.loads(facts.read_text())
             if known["text"] == digest:
                 return task.number, known["pairs"], digest
-        pairs, _ = task.chunk.read()
-        towards = self.directions[task.corpus]
-        hashes = b"".join(
-            hashlib.blake2b(f"{towards}\0{source}\0{target}".encode(), digest_size=16).digest()
-            for source, target in zip(*pairs, strict=True)
-        )
-        rows = np.empty(len(pairs.sources), HASHED)
-        rows["high"], rows["low"] = np.frombuffer(hashes, "<u8").reshape(-1, 2).T
-        rows["row"] = np.arange(len(rows))
+        rows = hashed(task, self.directions[task.corpus])
         with written_whole(place) as beside, beside.open("wb") as file:
-            np.save(file, rows[np.argsort(rows["high"], kind="stable")])
+            np.save(file, rows)
         with written_whole(facts) as beside:
             beside.write_text(json.dumps({"text": digest, "pairs": len(rows)}))
         return task.number, len(rows), digest
@@ -56,29 +95,18 @@ class Hashing:
 def equal_to_earlier(files: Iterable[Path]) -> list[np.ndarray]:
     """Return for each chunk which of its pairs are there before, in it or in an earlier chunk, as packed bits.
 
-    The hashes are compared in parts: all that begin alike are in one of them.
+    The hashes are compared in parts, which bounds the memory.
 
     Args:
         files: of the hashes of the chunks, in their order.
     """
     chunks = [np.load(file, mmap_mode="r") for file in files]
-    found = [np.zeros(len(chunk), bool) for chunk in chunks]
-    found = [np.packbits(bits) for bits in found]
-    total = sum(map(len, chunks))
-    parts = max(1, total // AT_ONCE)
-    bounds = [np.uint64(part * 2**64 // parts) for part in range(1, parts)]
-    cuts = [[0, *np.searchsorted(chunk["high"], bounds), len(chunk)] for chunk in chunks]
+    parts = max(1, sum(map(len, chunks)) // AT_ONCE)
+    cuts = [[0, *np.searchsorted(chunk["high"], bounds(parts)), len(chunk)] for chunk in chunks]
+    found = [packed_bits(len(chunk), np.empty(0, np.intp)) for chunk in chunks]
     for part in range(parts):
         slices = [np.array(chunk[cut[part] : cut[part + 1]]) for chunk, cut in zip(chunks, cuts, strict=True)]
-        owner = np.repeat(np.arange(len(slices)), list(map(len, slices)))
-        rows = np.concatenate([np.empty(0, HASHED), *slices])
-        order = np.lexsort((rows["row"], owner, rows["low"], rows["high"]))
-        same = (np.diff(rows["high"][order]) == 0) & (np.diff(rows["low"][order]) == 0)
-        again = order[1:][same]
-        again = again[np.argsort(owner[again], kind="stable")]
-        owners, starts = np.unique(owner[again], return_index=True)
-        for chunk, those in zip(owners, np.split(again, starts[1:]), strict=False):
-            bits = np.unpackbits(found[chunk], count=len(chunks[chunk])).astype(bool)
-            bits[rows["row"][those]] = True
-            found[chunk] = np.packbits(bits)
+        for number, rows in enumerate(repeated(slices)):
+            if len(rows):
+                found[number] |= packed_bits(len(chunks[number]), rows)
     return found

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from tf_transformer.config import Config, DataConfig, DecodingConfig, TokenizerConfig
-from tf_transformer.data.corpora import Direction, absolute, directions, training_data
+from tf_transformer.data.corpora import Direction, absolute, directions, renamed, training_data
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.vocabulary import Vocabulary
 
@@ -77,12 +77,7 @@ def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None =
 
 def with_absolute_paths(data: DataConfig) -> DataConfig:
     """Return the same data, named so that it is found from every folder."""
-    return dataclasses.replace(
-        data,
-        corpus=absolute(data.corpus),
-        extra_corpora=tuple(absolute(corpus) for corpus in data.extra_corpora),
-        validation_corpus=absolute(data.validation_corpus),
-    )
+    return renamed(data, absolute)
 
 
 def _named(

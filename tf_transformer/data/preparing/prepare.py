@@ -18,19 +18,25 @@ from tqdm import tqdm
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data.chunks import digest_of
-from tf_transformer.data.corpora import STANDARD_INPUT, is_prepared, without_direction
-from tf_transformer.data.encoding import Limits
+from tf_transformer.data.corpora import STANDARD_INPUT, is_prepared, renamed, without_direction
 from tf_transformer.data.prepared import Prepared
-from tf_transformer.data.prepared.manifest import FORMAT_VERSION, fronts_of
+from tf_transformer.data.prepared.manifest import FORMAT_VERSION
 from tf_transformer.data.preparing.chosen import Choice, Numbered, numbered_chunks
-from tf_transformer.data.preparing.equal import Hashing, equal_to_earlier
+from tf_transformer.data.preparing.equal import Hashing, equal_to_earlier, towards
 from tf_transformer.data.preparing.plan import Plan
-from tf_transformer.data.preparing.result import assemble, model_names, nothing_left, write_validation
+from tf_transformer.data.preparing.result import (
+    assemble,
+    described,
+    model_names,
+    nothing_left,
+    validation_rows,
+    write_validation,
+)
 from tf_transformer.data.preparing.sample import Sample
-from tf_transformer.data.preparing.shard import Encoding, Models
+from tf_transformer.data.preparing.shard import Encoding, Models, encoding_of, facts_name, models_of
 from tf_transformer.data.preparing.workers import Workers
 from tf_transformer.errors import InputError
-from tf_transformer.files import written_whole
+from tf_transformer.files import LocalFolder, written_whole
 from tf_transformer.lock import LOCK, sole_writer
 from tf_transformer.vocabulary import Vocabulary, train_tokenizer
 
@@ -85,6 +91,7 @@ class _Preparation:
         self.output = output
         self.work = work
         self.result = work / "result"
+        self.facts = LocalFolder(work, beside=work)
         self.pool = pool
         self.part = part
         self.choice = Choice(plan.data.drop_copies)
@@ -96,15 +103,18 @@ class _Preparation:
     def run(self) -> Prepared | None:
         """Do what is left to do."""
         self._begin()
-        validation = write_validation(self.read, self.result)
+        validation = validation_rows(self.read)
+        write_validation(validation, self.result)
         equal: list[np.ndarray] | None = None
         if self.plan.data.drop_duplicates and (equal := self._equal()) is None:
             return None
-        encoding = self._encoding(self._models(equal))
+        models = self._models(equal)
+        encoding = encoding_of(self.plan, models, self.facts, LocalFolder(self.result, beside=self.work))
         count = self._encode(encoding, equal)
         if count is None:
             return None
-        assemble(self.plan, encoding, count, validation)
+        shards = (json.loads(self.facts.read(facts_name(number))) for number in range(count))
+        assemble(self.plan, models, shards, described(validation), self.result)
         try:
             self.result.rename(self.output)
         except OSError as error:
@@ -153,7 +163,7 @@ class _Preparation:
 
     def _equal(self) -> list[np.ndarray] | None:
         """Return for each chunk which pairs are equal to earlier ones; None where other parts must hash first."""
-        hashing = Hashing(self.work, tuple(map(str, self.plan.directions or [()] * len(self.plan.corpora))))
+        hashing = Hashing(self.work, towards(self.plan))
         numbers: list[int] = []
         hashed = self._shown("comparing", self.pool.map(hashing, self._own(numbers)), lambda found: found[1])
         pairs = sum(found[1] for found in hashed)
@@ -184,13 +194,8 @@ class _Preparation:
                 files = self._trained(equal)
             vocabularies = [Vocabulary(file, languages=plan.languages) for file in files]
         else:
-            source, target = plan.vocabularies
-            vocabularies = [source] if source is target else [source, target]
-        models = Models(
-            tuple(vocabulary.model for vocabulary in vocabularies),
-            tuple(vocabulary.vocab_size for vocabulary in vocabularies),
-            plan.languages,
-        )
+            vocabularies = list(plan.vocabularies)
+        models = models_of(plan, vocabularies)
         for name, model in zip(model_names(models), models.files, strict=True):
             with written_whole(self.result / name) as beside:
                 beside.write_bytes(model)
@@ -219,26 +224,13 @@ class _Preparation:
             beside.write_text(json.dumps(sample.digests))
         return models
 
-    def _encoding(self, models: Models) -> Encoding:
-        """Return what writes shards."""
-        data, fronts = self.plan.data, fronts_of(self.plan.directions, models.open())
-        return Encoding(
-            self.work,
-            self.result,
-            models,
-            Limits(data.max_length, data.max_length_ratio),
-            self.choice,
-            () if fronts is None else tuple((int(source), int(target)) for source, target in fronts),
-            keeps_text=data.bpe_dropout > 0,
-        )
-
     def _encode(self, encoding: Encoding, equal: list[np.ndarray] | None) -> int | None:
         """Write the shards of this part, and return the number of all; None where those of others are missing."""
         numbers: list[int] = []
         results = self.pool.map(encoding, self._with_equal(self._own(numbers), equal))
         for _ in self._shown("preparing", results, lambda facts: facts["given"]):
             pass
-        if missing := sum(not encoding.facts(number).is_file() for number in numbers):
+        if missing := sum(self.facts.size(facts_name(number)) is None for number in numbers):
             log.info(
                 "part %d of %d is prepared: %d of %d shards are left to the others", *self.part, missing, len(numbers)
             )
@@ -273,8 +265,7 @@ def _spooled(data: DataConfig, place: Path) -> DataConfig:
         corpus, _ = without_direction(name)
         return str(place) + name.removeprefix(corpus) if corpus == STANDARD_INPUT else name
 
-    extra = tuple(map(spooled, data.extra_corpora))
-    return dataclasses.replace(data, corpus=data.corpus and spooled(data.corpus), extra_corpora=extra)
+    return renamed(data, spooled)
 
 
 def _identity(plan: Plan) -> dict[str, Any]:

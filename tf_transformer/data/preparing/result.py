@@ -5,7 +5,7 @@ import io
 import itertools
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from tf_transformer.data.prepared.manifest import BLOCK_TABLE, VALIDATION, finge
 from tf_transformer.data.prepared.shards import BLOCKS
 from tf_transformer.data.preparing.chosen import numbered_chunks
 from tf_transformer.data.preparing.plan import Plan
-from tf_transformer.data.preparing.shard import Encoding, Models
+from tf_transformer.data.preparing.shard import Models
 from tf_transformer.errors import InputError
 from tf_transformer.files import written_whole
 from tf_transformer.version import __version__
@@ -29,26 +29,25 @@ DROPPED = ("score", "equal", "copy", "empty", "long", "ratio")
 log = logging.getLogger(__name__)
 
 
-def write_validation(plan: Plan, folder: Path) -> dict[str, Any]:
-    """Write the validation text, that of several directions in turn, and return what identifies it.
+def validation_rows(plan: Plan) -> list[tuple[int, str, str]]:
+    """Return the validation pairs, those of several directions in turn, with the numbers of their corpora.
 
     Raises:
         InputError: as `read`.
     """
-    rows = _validation(plan)
-    with written_whole(folder / VALIDATION) as beside:
-        beside.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), "utf-8")
-    return _described(rows)
-
-
-def _validation(plan: Plan) -> list[tuple[int, str, str]]:
-    """Return the validation pairs, those of several directions in turn, with the numbers of their corpora."""
     corpora = {i: read(held_out, validation_split(held_out)) for i, held_out in validation_data(plan.data).items()}
     rows = [[(i, source, target) for source, target in zip(*pairs, strict=True)] for i, pairs in corpora.items()]
     return [row for turn in itertools.zip_longest(*rows) for row in turn if row is not None]
 
 
-def _described(rows: list[tuple[int, str, str]]) -> dict[str, Any]:
+def write_validation(rows: list[tuple[int, str, str]], folder: Path) -> None:
+    """Write the validation text."""
+    with written_whole(folder / VALIDATION) as beside:
+        beside.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), "utf-8")
+
+
+def described(rows: list[tuple[int, str, str]]) -> dict[str, Any]:
+    """Return what identifies the validation text."""
     pairs = Pairs.of((source, target) for _, source, target in rows)
     return {"pairs": len(rows), "fingerprint": pairs.fingerprint}
 
@@ -56,7 +55,7 @@ def _described(rows: list[tuple[int, str, str]]) -> dict[str, Any]:
 def fingerprints_of(plan: Plan) -> dict[str, dict[str, Any]]:
     """Return what identifies the text that a plan names, as `Prepared.fingerprints` does, but for its pairs."""
     digests = [task.chunk.digest() for task in numbered_chunks(plan)]
-    return {"train": {"fingerprint": fingerprint_of(digests)}, "validation": _described(_validation(plan))}
+    return {"train": {"fingerprint": fingerprint_of(digests)}, "validation": described(validation_rows(plan))}
 
 
 def model_names(models: Models) -> list[str]:
@@ -64,8 +63,17 @@ def model_names(models: Models) -> list[str]:
     return ["tokenizer.model"] if len(models.files) == 1 else ["source.model", "target.model"]
 
 
-def assemble(plan: Plan, encoding: Encoding, count: int, validation: dict[str, Any]) -> None:
-    """Write the table of blocks and the manifest of so many shards, and report what was left out.
+def assemble(
+    plan: Plan, models: Models, shards: Iterable[dict[str, Any]], validation: dict[str, Any], folder: Path
+) -> None:
+    """Write the table of blocks and the manifest, and report what was left out.
+
+    Args:
+        plan: what is prepared.
+        models: the tokenizers.
+        shards: what `Encoding` says of each, in their order.
+        validation: what identifies the validation text.
+        folder: it has tokenizers and validation text.
 
     Raises:
         InputError: no pair is left.
@@ -73,41 +81,36 @@ def assemble(plan: Plan, encoding: Encoding, count: int, validation: dict[str, A
     corpora = [
         {"name": data.corpus, "given": 0, "pairs": 0, "dropped": dict.fromkeys(DROPPED, 0)} for data in plan.corpora
     ]
-    shards, blocks, lengths = [], [], [np.zeros(1, np.int64), np.zeros(1, np.int64)]
-    for facts in _all(encoding, count):
+    described_shards, blocks, lengths = [], [], [np.zeros(1, np.int64), np.zeros(1, np.int64)]
+    for facts in shards:
         corpus = corpora[facts["shard"]["corpus"]]
         corpus["given"] += facts["given"]
         corpus["pairs"] += facts["shard"]["pairs"]
         for why, dropped in facts["dropped"].items():
             corpus["dropped"][why] += dropped
-        shards.append(facts["shard"])
+        described_shards.append(facts["shard"])
         blocks.append(np.array([tuple(row) for row in facts["blocks"]], BLOCKS))
         lengths = [_added(*sides) for sides in zip(lengths, map(np.array, facts["lengths"]), strict=True)]
     _report(plan, corpora)
     table = io.BytesIO()
     np.save(table, np.concatenate([np.empty(0, BLOCKS), *blocks]))
-    with written_whole(encoding.folder / BLOCK_TABLE) as beside:
+    with written_whole(folder / BLOCK_TABLE) as beside:
         beside.write_bytes(table.getvalue())
-    names = model_names(encoding.models)
+    names = model_names(models)
     manifest = {
         "packages": {"tf-transformer": __version__, "sentencepiece": importlib.metadata.version("sentencepiece")},
-        "tokenizers": [{"file": n, "size": size} for n, size in zip(names, encoding.models.sizes, strict=True)],
+        "tokenizers": [{"file": n, "size": size} for n, size in zip(names, models.sizes, strict=True)],
         "languages": plan.languages,
         "directions": plan.directions,
         "corpora": corpora,
         "validation": validation,
         "lengths": {side: counts.tolist() for side, counts in zip(("source", "target"), lengths, strict=True)},
-        "files": {n: digest_of((encoding.folder / n).read_bytes()) for n in (BLOCK_TABLE, VALIDATION, *names)},
-        "shards": shards,
+        "files": {n: digest_of((folder / n).read_bytes()) for n in (BLOCK_TABLE, VALIDATION, *names)},
+        "shards": described_shards,
         "config": plan.settings(),
     }
-    with written_whole(encoding.folder / MANIFEST) as beside:
+    with written_whole(folder / MANIFEST) as beside:
         beside.write_bytes(written(manifest))
-
-
-def _all(encoding: Encoding, count: int) -> Iterator[dict[str, Any]]:
-    for number in range(count):
-        yield json.loads(encoding.facts(number).read_text())
 
 
 def _added(counts: np.ndarray, more: np.ndarray) -> np.ndarray:

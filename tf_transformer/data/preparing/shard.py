@@ -2,9 +2,8 @@
 
 import functools
 import json
-import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,11 @@ import numpy as np
 from tf_transformer.data.chunks import digest_of
 from tf_transformer.data.encoding import Limits, encode_packed
 from tf_transformer.data.pairs import Pairs
+from tf_transformer.data.prepared.manifest import fronts_of
 from tf_transformer.data.prepared.shards import packed, shard_name, text_name
 from tf_transformer.data.preparing.chosen import Choice, Numbered
-from tf_transformer.files import written_whole
+from tf_transformer.data.preparing.plan import Plan
+from tf_transformer.files import Folder
 from tf_transformer.vocabulary import Vocabulary
 
 
@@ -37,6 +38,13 @@ class Models:
         return _opened(self)
 
 
+def models_of(plan: Plan, vocabularies: Sequence[Vocabulary]) -> Models:
+    """Return what tells processes of vocabularies of source and target, or of the one that both share."""
+    distinct = list({id(vocabulary): vocabulary for vocabulary in vocabularies}.values())
+    sizes = tuple(vocabulary.vocab_size for vocabulary in distinct)
+    return Models(tuple(vocabulary.model for vocabulary in distinct), sizes, plan.languages)
+
+
 @functools.lru_cache(1)
 def _opened(models: Models) -> tuple[Vocabulary, Vocabulary]:
     opened = [
@@ -50,9 +58,9 @@ def _opened(models: Models) -> tuple[Vocabulary, Vocabulary]:
 class Encoding:
     """Writes the shard of a chunk, beside what it says of it; what has been written of the same text stays."""
 
-    work: Path
-    """the folder of what is said of shards"""
-    folder: Path
+    work: Folder
+    """that of what is said of shards"""
+    folder: Folder
     """that of the shards"""
     models: Models
     limits: Limits
@@ -60,10 +68,6 @@ class Encoding:
     fronts: tuple[tuple[int, int], ...] = ()
     """the tokens of the languages of each corpus; () where there is one direction"""
     keeps_text: bool = False
-
-    def facts(self, number: int) -> Path:
-        """Return the file of what is said of a shard."""
-        return self.work / f"{number:05d}.json"
 
     def __call__(self, task: tuple[Numbered, np.ndarray | None]) -> dict[str, Any]:
         """Return what is said of the shard of a chunk, once it is written.
@@ -79,9 +83,9 @@ class Encoding:
             "corpus": corpus,
         }
         key |= {"limits": list(self.limits), "keeps_text": self.keeps_text} | asdict(self.choice)
-        if (place := self.facts(number)).is_file():
-            known: dict[str, Any] = json.loads(place.read_text())
-            if known["key"] == key and (self.folder / shard_name(number)).stat().st_size == known["bytes"]:
+        if self.work.size(facts_name(number)) is not None:
+            known: dict[str, Any] = json.loads(self.work.read(facts_name(number)))
+            if known["key"] == key and self.folder.size(shard_name(number)) == known["bytes"]:
                 return known
         pairs, given, dropped = self.choice.of(*task)
         fronts = np.tile(self.fronts[corpus], (len(pairs.sources), 1)) if self.fronts else None
@@ -90,9 +94,9 @@ class Encoding:
         if self.keeps_text:
             text = Pairs.of(pair for pair, keep in zip(zip(*pairs, strict=True), encoded.keep, strict=True) if keep)
         shard, lines, blocks = packed(number, encoded, text)
-        self._write(shard_name(number), shard)
+        self.folder.write(shard_name(number), shard)
         if self.keeps_text:
-            self._write(text_name(number), lines)
+            self.folder.write(text_name(number), lines)
         facts = {
             "key": key,
             "bytes": len(shard),
@@ -102,15 +106,27 @@ class Encoding:
             "lengths": [np.bincount(side).tolist() for side in encoded.lengths.T],
             "blocks": blocks,
         }
-        with written_whole(place) as beside:
-            beside.write_text(json.dumps(facts))
+        self.work.write(facts_name(number), json.dumps(facts).encode())
         return facts
 
-    def _write(self, name: str, content: bytes) -> None:
-        """Write a file of the result whole; until it is, it lies elsewhere: the folder of the result may be moved."""
-        beside = self.work / f"{name}.{os.getpid()}"
-        beside.write_bytes(content)
-        beside.replace(self.folder / name)
+
+def encoding_of(plan: Plan, models: Models, work: Folder, folder: Folder) -> Encoding:
+    """Return what writes the shards of a plan."""
+    data, fronts = plan.data, fronts_of(plan.directions, models.open())
+    return Encoding(
+        work,
+        folder,
+        models,
+        Limits(data.max_length, data.max_length_ratio),
+        Choice(data.drop_copies),
+        () if fronts is None else tuple((int(source), int(target)) for source, target in fronts),
+        keeps_text=data.bpe_dropout > 0,
+    )
+
+
+def facts_name(number: int) -> str:
+    """Return the name of the file of what is said of a shard."""
+    return f"{number:05d}.json"
 
 
 def _digest(equal: np.ndarray | None) -> str | None:

@@ -1,0 +1,84 @@
+"""Files wherever Beam reaches them: on local disks, gs://, s3://, hdfs:// and others."""
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+AS_IT_IS = CompressionTypes.UNCOMPRESSED
+"""Files are read and written as they are, whatever their names end in."""
+
+
+@dataclass(frozen=True)
+class StoredFolder:
+    """A folder whose files are written whole, as `tf_transformer.files.Folder` says."""
+
+    path: str
+
+    def place(self, name: str) -> str:
+        """Return the path of a file."""
+        return FileSystems.join(self.path, name)
+
+    def size(self, name: str) -> int | None:
+        """Return the bytes of a file; None where there is none."""
+        place = self.place(name)
+        if not FileSystems.exists(place):
+            return None
+        return FileSystems.get_filesystem(place).metadata(place).size_in_bytes
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        with FileSystems.open(self.place(name), compression_type=AS_IT_IS) as file:
+            return file.read()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file beside its place, and rename it."""
+        place, beside = self.place(name), self.place(f".{name}.{uuid.uuid4().hex}")
+        with FileSystems.create(beside, compression_type=AS_IT_IS) as file:
+            file.write(content)
+        if FileSystems.exists(place):  # not all file systems replace a file by renaming another
+            FileSystems.delete([place])
+        FileSystems.rename([beside], [place])
+
+    def keep_only(self, names: Iterable[str]) -> None:
+        """Remove all other files, such as those of a pipeline that failed."""
+        wanted = {self.place(name) for name in names}
+        if files := [path for path in self._files() if path not in wanted]:
+            FileSystems.delete(files)
+
+    def remove(self) -> None:
+        """Remove the folder and all that is in it."""
+        self.keep_only(())
+        if FileSystems.exists(self.path):  # there are folders
+            FileSystems.delete([self.path])
+
+    def fetch(self, to: Path) -> None:
+        """Copy all files to a local folder."""
+        for path in self._files():
+            copy(path, to / path.removeprefix(self.path).lstrip("/"))
+
+    def _files(self) -> list[str]:
+        (found,) = FileSystems.match([self.place("**")])
+        return [file.path for file in found.metadata_list]
+
+
+def copy(path: str, to: Path) -> None:
+    """Copy a file to a local place."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with FileSystems.open(path, compression_type=AS_IT_IS) as file, to.open("wb") as copied:
+        shutil.copyfileobj(file, copied, 1 << 20)
+
+
+def is_elsewhere(path: str) -> bool:
+    """Say whether a path is none of a local file system, or of one that is mounted."""
+    return "://" in path
+
+
+def absolute(path: str) -> str:
+    """Return a path that means the same in every process."""
+    return path.rstrip("/") if is_elsewhere(path) else os.path.abspath(path)

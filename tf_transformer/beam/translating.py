@@ -1,0 +1,226 @@
+"""Text of any size translated by a pipeline, with an export."""
+
+import contextlib
+import itertools
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.ml.inference.base import KeyedModelHandler, ModelHandler, RunInference
+
+from tf_transformer.beam.storage import StoredFolder, absolute, copy, is_elsewhere
+from tf_transformer.config import DecodingConfig
+from tf_transformer.data.chunks import digest_of, split_lines
+from tf_transformer.errors import InputError
+from tf_transformer.lines import decoded, line_blocks
+
+if TYPE_CHECKING:
+    from tf_transformer.translation.results import TextTranslator
+
+LINES = 8_192
+"""Lines that are translated at once, and written to a file of their own."""
+DONE, LEFT = "done", "left"
+FINGERPRINT = "fingerprint.pb"
+"""The file by which TensorFlow tells SavedModels apart."""
+SUMMARY = "translations.json"
+"""What says that all lines are translated."""
+
+
+class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"]):
+    """Translates lists of sentences, as RunInference asks for.
+
+    Args:
+        model: the folder of an export, which every worker sees, or one with a scheme.
+        decoding: between which languages it translates, where it has several; see `ExportedTranslator`.
+        batch_tokens: most tokens that are translated at once; see `translate_lines`.
+        **settings: of Beam's `ModelHandler`, such as `max_batch_size`, or `large_model=True` for one model a machine
+            instead of one a process.
+
+    Raises:
+        InputError: `model` is no export.
+    """
+
+    def __init__(
+        self, model: str, decoding: DecodingConfig | None = None, *, batch_tokens: int = 2048, **settings: Any
+    ):
+        super().__init__(**settings)
+        self.model = absolute(model)
+        if StoredFolder(self.model).size(FINGERPRINT) is None:
+            raise InputError(f"{model} is not an exported SavedModel: it has no {FINGERPRINT}. Export the run first")
+        self.decoding = decoding
+        self.batch_tokens = batch_tokens
+
+    def load_model(self) -> "TextTranslator":
+        """Return what translates."""
+        from tf_transformer.translation.opening import open_translator  # TensorFlow: workers alone need it
+
+        with contextlib.ExitStack() as stack:
+            path = self.model
+            if is_elsewhere(path):
+                path = stack.enter_context(tempfile.TemporaryDirectory())
+                StoredFolder(self.model).fetch(Path(path))
+            return open_translator(path, self.decoding)
+
+    def run_inference(
+        self, batch: Sequence[Sequence[str]], model: "TextTranslator", inference_args: dict[str, Any] | None = None
+    ) -> Iterator[list[str]]:
+        """Yield for each list of sentences that of their translations."""
+        from tf_transformer.translation.in_batches import translate_lines
+
+        sentences = itertools.chain.from_iterable(batch)
+        found = translate_lines(
+            lambda lines, _: model.translate_strings(lines),
+            sentences,
+            count=model.count_tokens,
+            batch_tokens=self.batch_tokens,
+        )
+        for some in batch:
+            yield list(itertools.islice(found, len(some)))
+
+
+class Translate(beam.PTransform):
+    """Translates sentences: from elements (key, sentence) to elements (key, translation), by Beam's RunInference.
+
+    Args: as those of `TranslationHandler`.
+    """
+
+    def __init__(
+        self, model: str, decoding: DecodingConfig | None = None, *, batch_tokens: int = 2048, **settings: Any
+    ):
+        super().__init__()
+        self.handler = TranslationHandler(model, decoding, batch_tokens=batch_tokens, **settings)
+
+    def expand(self, sentences: beam.PCollection) -> beam.PCollection:
+        """Return the translations."""
+        return (
+            sentences
+            | "To lists" >> beam.MapTuple(lambda key, sentence: (key, [sentence]))
+            | RunInference(KeyedModelHandler(self.handler))
+            | "From lists" >> beam.MapTuple(lambda key, translations: (key, translations[0]))
+        )
+
+
+class Block(NamedTuple):
+    """Successive lines."""
+
+    number: int
+    name: str
+    """of the file, for errors"""
+    first: int
+    """number of the first line, from 1"""
+    content: bytes
+
+
+class TranslateFiles(beam.PTransform):
+    """Translates the lines of files: applied to a pipeline, it writes a folder of files of 8,192 lines each.
+
+    All of them one after the other, in the order of their names, are the translations in the order of the lines:
+    `cat OUTPUT/*.txt`. What a pipeline that failed has translated is used by the next one with the same output, model
+    and settings, as far as the lines are still the same.
+
+    Args:
+        inputs: files of a sentence a line, also .gz or .zst, which every worker sees; those with a scheme, such as
+            gs://, are copied to the disk of the worker that reads.
+        output: a folder that is not there yet, likewise.
+        handler: translates.
+
+    Raises:
+        InputError: `output` is there.
+    """
+
+    def __init__(self, inputs: Sequence[str], output: str, handler: TranslationHandler):
+        super().__init__()
+        self.inputs = [absolute(path) for path in inputs]
+        self.output = StoredFolder(absolute(output))
+        self.handler = handler
+        if self.output.size(SUMMARY) is not None:
+            raise InputError(f"{output} is there already: remove it, or give another folder")
+        self.work = StoredFolder(f"{self.output.path}.translating")
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        """Return what is translated: one element, the number of lines."""
+        inputs = pipeline | "Inputs" >> beam.Create([self.inputs])
+        blocks = inputs | "Read" >> beam.FlatMap(_blocks) | "Spread" >> beam.Reshuffle()
+        identity = _identity(self.handler)
+        looked_up = blocks | "Look up" >> beam.FlatMap(_looked_up, self.work, self.output, identity).with_outputs(
+            DONE, main=LEFT
+        )
+        written = (
+            looked_up[LEFT]
+            | "Decode" >> beam.Map(_sentences)
+            | RunInference(KeyedModelHandler(self.handler))
+            | "Write" >> beam.Map(_written, self.work, self.output, identity)
+        )
+        counts = beam.pvalue.AsIter((looked_up[DONE], written) | "All" >> beam.Flatten())
+        return inputs | "Finish" >> beam.Map(_finish, self.output, self.work, counts)
+
+
+def _blocks(inputs: list[str]) -> Iterator[Block]:
+    """Yield the lines of files."""
+    number = 0
+    for name in inputs:
+        with tempfile.TemporaryDirectory() as temporary:
+            path = Path(name)
+            if is_elsewhere(name):
+                path = Path(temporary, name.rpartition("/")[2])
+                copy(name, path)
+            first = 1
+            for content in line_blocks(path, LINES):
+                yield Block(number, name, first, content)
+                number, first = number + 1, first + LINES
+
+
+def _identity(handler: TranslationHandler) -> str:
+    """Return what tells the translations of an export from those of another."""
+    return digest_of(StoredFolder(handler.model).read(FINGERPRINT), repr(handler.decoding).encode())
+
+
+def _facts(number: int) -> str:
+    return f"{number:07d}.json"
+
+
+def _text(number: int) -> str:
+    return f"{number:07d}.txt"
+
+
+def _looked_up(block: Block, work: StoredFolder, output: StoredFolder, identity: str) -> Iterator[Any]:
+    """Yield a block if it is left to translate, and else how many lines it has."""
+    facts = _facts(block.number)
+    if work.size(facts) is not None:
+        known = json.loads(work.read(facts))
+        is_same = known["key"] == [identity, digest_of(block.content)]
+        if is_same and output.size(_text(block.number)) == known["bytes"]:
+            yield beam.pvalue.TaggedOutput(DONE, known["lines"])
+            return
+    yield block
+
+
+def _sentences(block: Block) -> tuple[tuple[int, str], list[str]]:
+    """Return the number of a block with what identifies its text, and its lines."""
+    lines = list(decoded(split_lines(block.content), block.name, block.first))
+    return (block.number, digest_of(block.content)), lines
+
+
+def _written(
+    translated: tuple[tuple[int, str], list[str]], work: StoredFolder, output: StoredFolder, identity: str
+) -> int:
+    """Write the translations of a block, and return how many they are."""
+    (number, digest), translations = translated
+    content = "".join(f"{translation}\n" for translation in translations).encode()
+    output.write(_text(number), content)
+    facts = {"key": [identity, digest], "lines": len(translations), "bytes": len(content)}
+    work.write(_facts(number), json.dumps(facts).encode())
+    return len(translations)
+
+
+def _finish(inputs: list[str], output: StoredFolder, work: StoredFolder, counts: Iterable[int]) -> int:
+    """Say that all is done, and return how many lines there are."""
+    found = list(counts)
+    lines = sum(found)
+    output.keep_only([_text(number) for number in range(len(found))])
+    output.write(SUMMARY, json.dumps({"inputs": inputs, "lines": lines}).encode())
+    work.remove()
+    return lines
