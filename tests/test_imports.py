@@ -13,6 +13,7 @@ ORDER = [
     {"decoding", "model", "tokenizers"},
     {"data", "runs"},
     {"translation"},
+    {"litert"},
     {"export", "importers", "serving", "training"},
     {"commands"},
     {"beam"},

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import sentencepiece
-from sentencepiece import sentencepiece_model_pb2
 
 from tf_transformer.config import TokenizerConfig
 from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, START, UNKNOWN, language_pieces
@@ -72,6 +71,8 @@ class Vocabulary:
     @property
     def is_bpe(self) -> bool:
         """Whether it merges by byte pair encoding."""
+        from sentencepiece import sentencepiece_model_pb2  # it needs protobuf, which translating does not
+
         spec = sentencepiece_model_pb2.ModelProto.FromString(self.model).trainer_spec
         return spec.model_type == spec.BPE
 

@@ -3,6 +3,7 @@ import tensorflow as tf
 
 from tf_transformer.errors import InputError
 from tf_transformer.translation.in_batches import MIN_LENGTH, translate_lines
+from tf_transformer.translation.results import failures_told
 
 
 def lengths(lines):
@@ -73,6 +74,7 @@ def test_the_numbers_are_those_of_the_lines():
 
 @pytest.mark.parametrize("error", [InputError("too odd"), tf.errors.ResourceExhaustedError(None, None, "too odd")])
 def test_a_failure_names_its_line_and_loses_no_other(error):
+    @failures_told()
     def careful(sentences, numbers):
         if "odd" in sentences:
             raise error
@@ -87,6 +89,7 @@ def test_a_failure_names_its_line_and_loses_no_other(error):
 
 
 def test_a_batch_that_is_too_large_is_halved():
+    @failures_told()
     def small(sentences, numbers):
         if len(sentences) > 3:
             raise tf.errors.ResourceExhaustedError(None, None, "out of memory")

@@ -10,14 +10,16 @@ from tf_transformer.commands.options import add_settings, only, settings_given
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow
 from tf_transformer.data.corpora import direction_of
 from tf_transformer.errors import InputError
-from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export
+from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export, is_litert
 
 if TYPE_CHECKING:
     from tf_transformer.translation.results import TextTranslator
 
-MODEL_HELP = "a run directory or an exported SavedModel"
+MODEL_HELP = "a run directory, an exported SavedModel or an export for LiteRT"
 SEARCH_OPTIONS = ("beam_size", "length_penalty", "max_length", "temperature", "top_k", "top_p", "seed", "jit_compile")
 """The settings of the search with an option of their own."""
+NOT_LITERT = ("temperature", "top_k", "top_p", "seed", "jit_compile", "attention_layer")
+"""Those that an export for LiteRT does not take."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,10 +54,20 @@ class ChosenModel:
             InputError: a model of several languages, and none given.
         """
         self.decoding.check_directed(self.described.languages)
+        if is_litert(self.described.path):
+            return _open_litert(self.described, self.decoding)
         import_tensorflow()
         from tf_transformer.translation.opening import open_translator
 
         return open_translator(self.described, self.decoding)
+
+
+def _open_litert(described: Described, decoding: config.DecodingConfig) -> "TextTranslator":
+    try:
+        from tf_transformer.litert import Translator
+    except ImportError as error:
+        raise InputError(str(error)) from None
+    return Translator.load(described, decoding)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +77,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_search(parser: argparse.ArgumentParser) -> None:
     """Add the options of the search."""
-    group = parser.add_argument_group("search", "of a run directory; that of an export was chosen when it was written")
+    group = parser.add_argument_group("search", "that of a SavedModel was chosen when it was written")
     add_settings(group, "decoding", *SEARCH_OPTIONS, default="the run's")
     add_set(group)
 
@@ -106,6 +118,11 @@ def chosen_model(options: argparse.Namespace) -> ChosenModel:
                 f"{path} is an export: how it searches was chosen when it was written. Give {min(fixed)} and the "
                 "like to export, or a run directory here"
             )
+    elif is_litert(path):
+        described = Described(path)
+        fixed = [name for name, layer in given.items() if set(layer["decoding"]) & set(NOT_LITERT)]
+        if fixed:
+            raise InputError(f"{path} is an export for LiteRT, which searches without drawing: it takes no {fixed[0]}")
     else:
         described = run = RunDirectory(path)
         run.best_checkpoint()  # there must be one

@@ -12,7 +12,7 @@ from tf_transformer.commands.chosen_model import add_search, search_given
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow
 from tf_transformer.errors import InputError
 
-SUMMARY = "Write a run as a SavedModel that takes and gives strings."
+SUMMARY = "Write a run as a SavedModel that takes and gives strings, or for another runtime."
 
 
 class Format(NamedTuple):
@@ -26,8 +26,11 @@ class Format(NamedTuple):
     """why it takes no settings of the search, where it takes none"""
     no_dtype: str | None = None
     """why it takes no other type than float32, where it takes none"""
+    quantizes: bool = False
+    """whether it has weights of fewer bits, by `--quantize`"""
 
 
+QUANTIZED = ("int8", "float16", "float32")
 FORMATS = {
     "saved_model": Format("TensorFlow"),
     "ctranslate2": Format(
@@ -35,6 +38,9 @@ FORMATS = {
         package="ctranslate2",
         no_search="CTranslate2 is told how to search when it is called, not when the model is written",
         no_dtype="CTranslate2 chooses its type when it loads a model (compute_type)",
+    ),
+    "litert": Format(
+        "LiteRT, on phones, small boards and CPUs", no_dtype="LiteRT takes --quantize instead", quantizes=True
     ),
 }
 
@@ -59,6 +65,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="of the weights and of what is computed with them; bfloat16 is half as large, translates not quite the "
         "same, and is faster on CPUs that have it (default: float32)",
     )
+    parser.add_argument(
+        "--quantize",
+        choices=QUANTIZED,
+        help="with --format litert, what the weights are held in: int8 is the fastest and a quarter of the size "
+        f"(default: {QUANTIZED[0]})",
+    )
     add_search(parser)
 
 
@@ -77,6 +89,8 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"{form.no_search}. Received: {', '.join(sorted(given))}")
     if options.dtype != "float32" and form.no_dtype:
         raise InputError(f"{form.no_dtype}. Received: --dtype {options.dtype}")
+    if options.quantize and not form.quantizes:
+        raise InputError(f"--quantize is for --format litert. Received: --format {options.format}")
     if form.package and importlib.util.find_spec(form.package) is None:
         raise InputError(f"the package {form.package} is missing: pip install 'tf-transformer[{form.package}]'")
     decoding = config.override(trained.config, *given.values()).decoding
@@ -85,5 +99,7 @@ def run(options: argparse.Namespace) -> None:
         decoding.check_directed(trained.languages)
     import_tensorflow()
     writer = importlib.import_module(f"tf_transformer.export.{options.format}")
-    dtype = {} if form.no_dtype else {"dtype": options.dtype}
-    print(f"exported: {writer.export(trained, options.output, decoding, **dtype)}")
+    kind = {} if form.no_dtype else {"dtype": options.dtype}
+    if form.quantizes:
+        kind["quantize"] = options.quantize or QUANTIZED[0]
+    print(f"exported: {writer.export(trained, options.output, decoding, **kind)}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tf_transformer.commands.chosen_model import MODEL_HELP
 from tf_transformer.data.corpora import is_prepared
-from tf_transformer.runs.descriptions import describe, is_export
+from tf_transformer.runs.descriptions import describe, is_export, is_litert
 
 if TYPE_CHECKING:
     from tf_transformer.data.prepared import Prepared
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> None:
     from tf_transformer.runs import checkpoints
     from tf_transformer.runs.directory import RunDirectory
 
-    if is_export(options.path):
+    if is_export(options.path) or is_litert(options.path):
         description = describe(options.path)
     elif is_prepared(options.path):
         description = _of_corpus(Prepared(options.path))

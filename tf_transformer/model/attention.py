@@ -1,6 +1,5 @@
-"""Attention (paper 3.2)."""
+"""Multi-head attention (paper 3.2.2)."""
 
-import math
 from typing import Any
 
 import keras
@@ -10,32 +9,7 @@ from tf_transformer.model.cache import Cache, FixedKeyValue, KeyValue
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.linear import Linear
 from tf_transformer.model.masks import boolean
-
-
-def scaled_dot_product_attention(query: Any, key: Any, value: Any, mask: Any = None, dropout: Any = None) -> Any:
-    """Attend: softmax(query key^T / sqrt(depth)) value (paper 3.2.1).
-
-    The softmax is in float32 whatever the type of the inputs. A row that may attend to nothing gets equal weights.
-
-    Args:
-        query: [..., T, depth].
-        key: [..., S, depth].
-        value: [..., S, depth of values].
-        mask: boolean, True = attend; broadcasts to [..., T, S]. None attends everywhere.
-        dropout: a function applied to the weights before they meet the values.
-
-    Returns:
-        The output [..., T, depth of values] and the weights [..., T, S], of the type of `value`.
-    """
-    query = query * (1 / math.sqrt(query.shape[-1]))
-    scores = ops.cast(ops.matmul(query, ops.swapaxes(key, -1, -2)), "float32")
-    if mask is not None:
-        # Far below every score, yet finite: a row without a True stays free of NaN. Adding is cheaper than `where`.
-        scores = scores + (1 - ops.cast(mask, "float32")) * -1e9
-    # A lone position gets all the weight; Keras warns of a softmax over one element.
-    weights = ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
-    weights = ops.cast(weights, value.dtype)
-    return ops.matmul(weights if dropout is None else dropout(weights), value), weights
+from tf_transformer.model.scaled_dot_product import scaled_dot_product_attention
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -137,8 +111,7 @@ class MultiHeadAttention(ExplicitMaskLayer):
         """
         shape = (-1, 3, self.num_heads, 1, self.d_model // self.num_heads)
         query, key, value = ops.unstack(ops.reshape(self.query_key_value(x), shape), axis=1)
-        cache, mask = cache.add(KeyValue(key, value), position)
-        output, weights = scaled_dot_product_attention(query, cache.key, cache.value, mask)
+        output, weights, cache = cache.attend(query, KeyValue(key, value), position)
         return self.output_projection(ops.reshape(output, (-1, self.d_model))), weights, cache
 
     def step_to(self, x: Any, context: KeyValue, mask: Any) -> tuple[Any, Any]:

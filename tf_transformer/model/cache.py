@@ -1,8 +1,11 @@
 """Projected keys and values: what attention reads, and what a cache keeps between the steps of decoding."""
 
+import math
 from typing import Any, NamedTuple
 
 from keras import ops
+
+from tf_transformer.model.scaled_dot_product import scaled_dot_product_attention
 
 
 class KeyValue(NamedTuple):
@@ -13,15 +16,21 @@ class KeyValue(NamedTuple):
     value: Any
     """[B, H, S, D/H]"""
 
-    def add(self, new: "KeyValue", position: Any) -> tuple["KeyValue", None]:
-        """Return the cache with the new position [B, H, 1, D/H] at its end, and the mask of what it holds: none."""
-        return KeyValue(*(ops.concatenate([old, one], axis=2) for old, one in zip(self, new, strict=True))), None
+    def attend(self, query: Any, new: "KeyValue", position: Any) -> tuple[Any, Any, "KeyValue"]:
+        """Add a new position [B, H, 1, D/H] at the end, and attend from it: query [B, H, 1, D/H].
+
+        Returns:
+            The output [B, H, 1, D/H], the weights [B, H, 1, S], and the cache with the new position.
+        """
+        grown = KeyValue(*(ops.concatenate([old, one], axis=2) for old, one in zip(self, new, strict=True)))
+        output, weights = scaled_dot_product_attention(query, *grown)
+        return output, weights, grown
 
 
 class FixedKeyValue(NamedTuple):
     """A cache with room for S positions, filled one by one: all shapes stay as they are, as XLA needs it.
 
-    On the TensorFlow backend `add` makes an op of XLA.
+    On the TensorFlow backend `attend` makes an op of XLA.
     """
 
     key: Any
@@ -29,11 +38,38 @@ class FixedKeyValue(NamedTuple):
     value: Any
     """[B, H, S, D/H]"""
 
-    def add(self, new: KeyValue, position: Any) -> tuple["FixedKeyValue", Any]:
-        """Return the cache with the new position [B, H, 1, D/H] put in, and the mask [1, 1, S] of what is filled."""
+    def attend(self, query: Any, new: KeyValue, position: Any) -> tuple[Any, Any, "FixedKeyValue"]:
+        """As `KeyValue.attend`, with the new position put in its place."""
         start = (0, 0, position, 0)
         filled = FixedKeyValue(*(ops.slice_update(old, start, one) for old, one in zip(self, new, strict=True)))
-        return filled, ops.reshape(ops.arange(ops.shape(self.key)[2]) <= position, (1, 1, -1))
+        mask = ops.reshape(ops.arange(ops.shape(self.key)[2]) <= position, (1, 1, -1))
+        output, weights = scaled_dot_product_attention(query, *filled, mask)
+        return output, weights, filled
 
 
-Cache = KeyValue | FixedKeyValue
+class ReadKeyValue(NamedTuple):
+    """A cache that is read where it lies, and that its owner fills: a step gives the new position alone.
+
+    It has room for S positions, of which those before the new one are filled; the others must be finite.
+    """
+
+    key: Any
+    """[B, H, S, D/H]"""
+    value: Any
+    """[B, H, S, D/H]"""
+
+    def attend(self, query: Any, new: KeyValue, position: Any) -> tuple[Any, Any, KeyValue]:
+        """As `KeyValue.attend`, but for the last result, which is the new position; the weights are [B, H, 1, S + 1].
+
+        The new position is the last one, whatever is not filled before it. Nothing as large as the cache is made.
+        """
+        query = query * (1 / math.sqrt(query.shape[-1]))
+        room = ops.cast(ops.arange(ops.shape(self.key)[2]) >= position, query.dtype)
+        before = ops.matmul(query, ops.swapaxes(self.key, -1, -2)) + room * -1e9
+        here = ops.sum(query * new.key, axis=-1, keepdims=True)
+        weights = ops.softmax(ops.concatenate([before, here], axis=-1), axis=-1)
+        output = ops.matmul(weights[..., :-1], self.value) + weights[..., -1:] * new.value
+        return output, weights, new
+
+
+Cache = KeyValue | FixedKeyValue | ReadKeyValue

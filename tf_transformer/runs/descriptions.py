@@ -13,6 +13,10 @@ OF_RUN = Path("config.json")
 """Where the description of a run stands in its directory."""
 OF_EXPORT = Path("assets.extra", "tf_transformer.json")
 """Where that of a SavedModel stands."""
+OF_LITERT = Path("tf_transformer.json")
+"""Where that of an export for LiteRT stands."""
+LITERT_MODEL = "model.tflite"
+"""What such an export has besides."""
 WARM_UP = Path("assets.extra", "tf_serving_warmup_requests")
 """Where an export has the requests that a server runs before it serves it: TensorFlow Serving's "SavedModel warmup"."""
 
@@ -25,9 +29,14 @@ def is_export(path: str | Path) -> bool:
     return (Path(path) / "saved_model.pb").exists()
 
 
+def is_litert(path: str | Path) -> bool:
+    """Say whether a folder is an export for LiteRT."""
+    return (Path(path) / LITERT_MODEL).exists()
+
+
 def is_run(path: str | Path) -> bool:
     """Say whether a folder is a run directory; there are other models with a config.json."""
-    if is_export(path):
+    if is_export(path) or is_litert(path):
         return False
     try:
         describe(path)
@@ -43,7 +52,11 @@ def describe(path: str | Path) -> dict[str, Any]:
         InputError: `path` is neither, or it is of another format.
     """
     folder = Path(path)
-    kind, place = ("SavedModel of ours", OF_EXPORT) if is_export(folder) else ("run directory", OF_RUN)
+    kind, place = "run directory", OF_RUN
+    if is_export(folder):
+        kind, place = "SavedModel of ours", OF_EXPORT
+    elif is_litert(folder):
+        kind, place = "export of ours for LiteRT", OF_LITERT
     try:
         description = json.loads((folder / place).read_text("utf-8"))
         if (version := description["format_version"]) != FORMAT_VERSION:

@@ -10,7 +10,7 @@ from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export
 from tf_transformer.tokenizers import text_of
-from tf_transformer.translation.results import Scored, Translations, rows_of, token_scores_of
+from tf_transformer.translation.results import Scored, Translations, failures_told, rows_of, token_scores_of
 
 
 class ExportedTranslator:
@@ -51,12 +51,14 @@ class ExportedTranslator:
         except (OSError, ValueError, tf.errors.OpError) as error:
             raise InputError(f"{self.path} is damaged: {error}") from None
 
+    @failures_told()
     def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
         """Translate Python strings; warnings name those that were cut, by their numbers where they have some."""
         found = self._translate(text=text_of(sentences), **self._named(len(sentences)))
         texts, scores = found["translation"][:, None], found["score"][:, None]
         return [text for [(text, _)] in rows_of(Translations(texts, scores, found["is_truncated"]), sentences, numbers)]
 
+    @failures_told()
     def n_best_strings(
         self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
     ) -> list[list[tuple[str, float]]]:
@@ -74,6 +76,7 @@ class ExportedTranslator:
         """Raise InputError where the export does not give as many translations."""
         self._decoding.check_n_best(n)
 
+    @failures_told()
     def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
         """Return for every pair of source and target the log-probabilities of the target's tokens."""
         source, target = (text_of([pair[i] for pair in pairs]) for i in range(2))

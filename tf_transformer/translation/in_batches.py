@@ -4,8 +4,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-import tensorflow as tf
-
 from tf_transformer.errors import InputError
 
 MIN_LENGTH = 16
@@ -44,7 +42,7 @@ def translate_lines(
         waiting, unreadable = _window(numbered, window)
         found: dict[int, Translated | InputError] = {}
         lengths = count([line for _, line in waiting]) if waiting else []
-        for batch in _batches(lengths, batch_tokens):
+        for batch in batches_of(lengths, batch_tokens):
             found.update(zip(batch, _one_by_one(translate, [waiting[i] for i in batch]), strict=True))
         for i in range(len(waiting)):
             translated = found.pop(i)
@@ -67,7 +65,7 @@ def _window(lines: Iterator[tuple[int, Line]], size: int) -> tuple[list[tuple[in
     return waiting, None
 
 
-def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:
+def batches_of(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     """Cut the places of lines, sorted by their lengths, into batches of at most so many tokens."""
     batch: list[int] = []
     for i in sorted(range(len(lengths)), key=lengths.__getitem__):
@@ -87,9 +85,8 @@ def _one_by_one(
     try:
         numbers, lines = zip(*batch, strict=True)
         return [*translate(list(lines), numbers)]
-    except (InputError, tf.errors.OpError) as error:
+    except InputError as error:
         if len(batch) == 1:
-            message = error.message if isinstance(error, tf.errors.OpError) else str(error)
-            return [InputError(f"line {batch[0][0]}: {message}")]
+            return [InputError(f"line {batch[0][0]}: {error}")]
         half = len(batch) // 2
         return [*_one_by_one(translate, batch[:half]), *_one_by_one(translate, batch[half:])]

@@ -1,13 +1,14 @@
 """What a translator gives back: tensors, and the Python strings in them."""
 
-import logging
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
 
-log = logging.getLogger(__name__)
+from tf_transformer.errors import InputError
+from tf_transformer.translation.cut import warn_of_cut
 
 
 class Languages(NamedTuple):
@@ -106,7 +107,7 @@ def rows_of(
 
     A warning names each of the sentences that was cut, by its number where they have numbers.
     """
-    _warn(sentences, found.is_truncated, numbers)
+    warn_of_cut(sentences, _cut(found.is_truncated), numbers)
     texts = [[text.decode().replace("\n", " ") for text in row] for row in found.texts.numpy()]
     return [list(zip(*row, strict=True)) for row in zip(texts, found.scores.numpy().tolist(), strict=True)]
 
@@ -115,15 +116,19 @@ def token_scores_of(
     found: Scored, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None
 ) -> list[list[float]]:
     """Return for every pair the log-probabilities of its target's tokens; warnings as of `rows_of`."""
-    _warn([f"{source}\t{target}" for source, target in pairs], found.is_truncated, numbers)
+    warn_of_cut([f"{source}\t{target}" for source, target in pairs], _cut(found.is_truncated), numbers)
     rows = zip(found.token_log_probabilities.numpy(), found.lengths.numpy(), strict=True)
     return [row[:length].tolist() for row, length in rows]
 
 
-def _warn(sentences: list[str], is_truncated: tf.Tensor, numbers: Sequence[int] | None) -> None:
-    for i in tf.where(is_truncated).numpy()[:, 0]:
-        log.warning(
-            "%scut: it has more than max_source_length tokens, or than the model has positions: %.60s ...",
-            f"line {numbers[i]} was " if numbers else "",
-            sentences[i],
-        )
+@contextlib.contextmanager
+def failures_told() -> Iterator[None]:
+    """Raise what TensorFlow cannot do, such as for want of memory, as an InputError."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        raise InputError(error.message) from None
+
+
+def _cut(is_truncated: tf.Tensor) -> list[int]:
+    return tf.where(is_truncated).numpy()[:, 0].tolist()

@@ -162,7 +162,7 @@ class Search:
 
     def _penalised(self, found: Hypotheses) -> Hypotheses:
         """Return hypotheses with the scores that beam search would give them."""
-        lengths = tf.math.count_nonzero(found.ids, axis=2, dtype=tf.int32)
+        lengths = tf.maximum(tf.math.count_nonzero(found.ids, axis=2, dtype=tf.int32), 1)  # that of 0 may be 0
         penalty = length_penalty(lengths, self.decoding.length_penalty, self.decoding.length_penalty_offset)
         return found._replace(scores=found.log_probabilities / penalty)
 

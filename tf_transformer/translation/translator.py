@@ -21,6 +21,7 @@ from tf_transformer.translation.results import (
     Scored,
     Source,
     Translations,
+    failures_told,
     rows_of,
     token_scores_of,
 )
@@ -254,6 +255,7 @@ class Translator(tf.Module):
         most = self.decoding.max_source_length
         return min(most, self._search.most_positions or most)
 
+    @failures_told()
     def translate_strings(
         self,
         sentences: list[str],
@@ -281,6 +283,7 @@ class Translator(tf.Module):
         found = Translations(found.texts[:, None], found.scores[:, None], found.is_truncated)
         return [text for [(text, _)] in rows_of(found, sentences, numbers)]
 
+    @failures_told()
     def n_best_strings(
         self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
     ) -> list[list[tuple[str, float]]]:
@@ -301,6 +304,7 @@ class Translator(tf.Module):
         """Raise InputError where a search has not as many hypotheses."""
         self.decoding.check_n_best(n)
 
+    @failures_told()
     def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
         """Return for every pair of source and target the log-probabilities of the target's tokens."""
         self._check_directed()

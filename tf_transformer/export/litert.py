@@ -1,0 +1,159 @@
+"""A model for LiteRT: on phones and small boards, and on CPUs with int8. https://ai.google.dev/edge/litert."""
+
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from tf_transformer.config import DecodingConfig
+from tf_transformer.config.special_tokens import END, PAD, START, UNKNOWN
+from tf_transformer.errors import InputError
+from tf_transformer.export.model_card import litert_card
+from tf_transformer.files import written_whole
+from tf_transformer.litert.model import CACHE, DECODE, ENCODE, MASK, MEMORY, NEW
+from tf_transformer.model import Transformer
+from tf_transformer.model.cache import KeyValue, ReadKeyValue
+from tf_transformer.model.decoder import Memory
+from tf_transformer.runs.descriptions import LITERT_MODEL, OF_LITERT
+from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.runs.weights import build_model, restore_best, tokenizer_files, tokenizers_of
+
+
+def export(
+    run_dir: str | Path | RunDirectory,
+    output: str | Path,
+    decoding: DecodingConfig | None = None,
+    quantize: str = "int8",
+) -> Path:
+    """Export the best checkpoint of a run for LiteRT; it is written beside its place, then renamed.
+
+    The folder holds `model.tflite` with signatures for the encoder and for a step of the decoder, the SentencePiece
+    models, `tf_transformer.json` and a README.md. `tf_transformer.litert.Translator` translates with it; an app does
+    what docs/devices.md says.
+
+    Args:
+        run_dir: of the run, or what has been read of it.
+        output: a new folder.
+        decoding: how to search unless the translator is told otherwise; as the run does by default.
+        quantize: "int8" holds the weights of products in 8 bits, and multiplies by numbers of 8 bits where they are
+            computed; "float16" holds them in 16 bits; "float32" leaves them as they are.
+
+    Raises:
+        InputError: the output exists; the run directory is not ours or has no checkpoint; an activation that LiteRT
+            does not have.
+    """
+    output = Path(output)
+    if output.exists():
+        raise InputError(f"{output} exists: give another --output, or remove it")
+    run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
+    decoding = decoding or run.config.decoding
+    model = build_model(run.config)
+    checkpoint = restore_best(run, model)
+    source, target = tokenizers_of(run)
+    files = tokenizer_files(source, target)
+    config = model.config
+    facts: dict[str, Any] = {
+        "quantize": quantize,
+        "layers": len(model.decoder.stack),
+        "heads": config["num_heads"],
+        "depth": config["d_model"] // config["num_heads"],
+        "vocabulary": target.vocab_size,
+        "max_positions": config["max_positions"] if config["positions"] == "learned" else None,
+        "tokenizers": [min(files), max(files, key=lambda name: name == "target.model")],
+        "tokens": {"pad": PAD, "unknown": UNKNOWN, "start": START, "end": END},
+        "language_tokens": {"source": source.languages, "target": target.languages},
+    }
+    description = run.description | {"checkpoint": checkpoint, "dtype": quantize, "litert": facts}
+    description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding)}
+    with written_whole(output) as beside:
+        beside.mkdir()
+        (beside / LITERT_MODEL).write_bytes(converted(model, decoding.attention_layer, quantize))
+        for name, content in files.items():
+            (beside / name).write_bytes(content)
+        (beside / OF_LITERT).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
+        readme = litert_card(output.name, description, OF_LITERT.as_posix())
+        (beside / "README.md").write_text(readme, "utf-8")
+    return output
+
+
+def converted(model: Transformer, attention_layer: int | None = None, quantize: str = "float32") -> bytes:
+    """Return a model as a .tflite of LiteRT's own operators, with the signatures that `litert.model` reads.
+
+    Args:
+        model: built.
+        attention_layer: whose attention a step gives, 1 the lowest; None is the last.
+        quantize: as in `export`.
+    """
+    module = tf.Module()
+    module.variables_of_model = [variable.value for variable in model.weights]
+    signatures = {DECODE: _decode(model, attention_layer), ENCODE: _encode(model)}
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(module, os.fspath(folder), signatures=signatures)
+        converter = tf.lite.TFLiteConverter.from_saved_model(os.fspath(folder), signature_keys=list(signatures))
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        if quantize != "float32":
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        if quantize == "float16":
+            converter.target_spec.supported_types = [tf.float16]
+        try:
+            return converter.convert()
+        except Exception as error:  # the converter raises one class for all that it cannot do
+            said = str(error).splitlines()
+            raise InputError(f"LiteRT's converter cannot write this model: {said[0] if said else error}") from error
+
+
+def _encode(model: Transformer) -> Callable[..., Any]:
+    """Return the signature of the encoder."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name="ids")])
+    def encode(ids: tf.Tensor) -> dict[str, tf.Tensor]:
+        memory = model.encode(ids)
+        found = {MASK: tf.squeeze(memory.mask, 1)}
+        for i, layer in enumerate(memory.layers):
+            found |= {name.format(i): part for name, part in zip(MEMORY, layer, strict=True)}
+        return found
+
+    return encode
+
+
+def _decode(model: Transformer, attention_layer: int | None) -> Callable[..., Any]:
+    """Return the signature of a step of the decoder."""
+    layers = range(len(model.decoder.stack))
+    heads, width = model.config["num_heads"], model.config["d_model"]
+    kept = tf.TensorSpec([None, heads, None, width // heads], tf.float32)
+    specs = {
+        "ids": tf.TensorSpec([None], tf.int32),
+        "position": tf.TensorSpec([], tf.int32),
+        "forbidden": tf.TensorSpec([model.config["target_vocab_size"]], tf.float32),
+        "count": tf.TensorSpec([], tf.int32),
+        MASK: tf.TensorSpec([None, None], tf.bool),
+        **{name.format(i): kept for name in (*MEMORY, *CACHE) for i in layers},
+    }
+
+    @tf.function(input_signature=[tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in specs.items()])
+    def decode(*given: tf.Tensor) -> dict[str, tf.Tensor]:
+        of = dict(zip(specs, given, strict=True))
+        memory = Memory(tuple(KeyValue(*(of[name.format(i)] for name in MEMORY)) for i in layers), of[MASK][:, None])
+        cache = tuple(ReadKeyValue(*(of[name.format(i)] for name in CACHE)) for i in layers)
+        logits, weights, new = model.decode_step(of["ids"], of["position"], cache, memory)
+        best, tokens = tf.math.top_k(logits + of["forbidden"], of["count"])
+        highest = tf.reduce_max(logits, axis=-1, keepdims=True)
+        layer = tf.reduce_mean(weights[(attention_layer or len(weights)) - 1], axis=1)
+        found = {
+            "tokens": tokens,
+            "token_logits": best,
+            # reduce_logsumexp has operations that LiteRT does not have.
+            "normalizers": highest[:, 0] + tf.math.log(tf.reduce_sum(tf.exp(logits - highest), axis=-1)),
+            "logits": logits,
+            "attention": tf.reshape(layer, [tf.size(of["ids"]), tf.shape(layer)[2]]),
+        }
+        for i in layers:
+            found |= {name.format(i): part for name, part in zip(NEW, new[i], strict=True)}
+        return found
+
+    return decode

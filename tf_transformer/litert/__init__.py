@@ -1,0 +1,10 @@
+"""Translation by LiteRT: what `export --format litert` wrote, on NumPy, SentencePiece and ai-edge-litert alone."""
+
+try:
+    import ai_edge_litert as _  # noqa: F401
+except ImportError:
+    raise ImportError("tf_transformer.litert needs the extra litert: pip install 'tf-transformer[litert]'") from None
+
+from tf_transformer.litert.translator import Translator
+
+__all__ = ["Translator"]

@@ -1,0 +1,173 @@
+"""The encoder and the steps of the decoder, as LiteRT runs them."""
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+
+from tf_transformer.errors import InputError
+from tf_transformer.litert.search import Predicted
+from tf_transformer.runs.descriptions import LITERT_MODEL
+
+ENCODE, DECODE = "encode", "decode"
+"""The signatures. That of the step comes first by the alphabet, and so it is the one that needs no copies."""
+MASK, MEMORY = "mask", ("memory_key_{}", "memory_value_{}")
+"""What `encode` gives and `decode` takes: [B, S], and of each layer [B, H, S, D/H]."""
+CACHE, NEW = ("key_{}", "value_{}"), ("new_key_{}", "new_value_{}")
+"""What `decode` takes of each layer, [R, H, L, D/H], and what it gives to be put there, [R, H, 1, D/H]."""
+FIRST_CAPACITY = 16
+"""Positions that a cache has room for at first; then it doubles."""
+
+
+class Encoded(NamedTuple):
+    """What the decoder reads of B sentences."""
+
+    mask: np.ndarray
+    """[B, S], boolean, True = attend"""
+    memory: dict[str, np.ndarray]
+    """keys and values of every layer, by the names of `MEMORY`"""
+
+    def take(self, sentences: np.ndarray) -> "Encoded":
+        """Return that of some of the sentences."""
+        return Encoded(self.mask[sentences], {name: array[sentences] for name, array in self.memory.items()})
+
+
+class Model:
+    """A .tflite that `export --format litert` wrote. It is for one thread at a time.
+
+    Args:
+        folder: where it lies.
+        layers: of the decoder.
+        threads: that LiteRT computes with; all cores by default.
+
+    Raises:
+        InputError: it is missing, damaged, or of another origin.
+    """
+
+    def __init__(self, folder: Path, layers: int, threads: int | None = None):
+        path = folder / LITERT_MODEL
+        if not path.is_file():
+            raise InputError(f"{folder} has no {LITERT_MODEL}: export the run again")
+        try:
+            self._interpreter = Interpreter(os.fspath(path), num_threads=threads or os.cpu_count())
+            signatures = self._interpreter.get_signature_list()
+        except (ValueError, RuntimeError) as error:
+            raise InputError(f"{path} is damaged, or no model of LiteRT: {str(error).splitlines()[0]}") from None
+        self.names = [name.format(i) for i in range(layers) for name in CACHE]
+        self.new_names = [name.format(i) for i in range(layers) for name in NEW]
+        self.memory_names = [name.format(i) for i in range(layers) for name in MEMORY]
+        wanted = {
+            ENCODE: ({"ids"}, {MASK, *self.memory_names}),
+            DECODE: (
+                {"ids", "position", "forbidden", "count", MASK, *self.memory_names, *self.names},
+                {"tokens", "token_logits", "normalizers", "logits", "attention", *self.new_names},
+            ),
+        }
+        if {name: tuple(map(set, sides.values())) for name, sides in signatures.items()} != wanted:
+            raise InputError(f"{path} is not of ours: its signatures are {', '.join(sorted(signatures)) or 'none'}")
+        runner = self._interpreter.get_signature_runner(DECODE)
+        self.inputs = {name: each["index"] for name, each in runner.get_input_details().items()}
+        self.outputs = {name: each["index"] for name, each in runner.get_output_details().items()}
+        self.vocabulary = int(runner.get_input_details()["forbidden"]["shape"][0])
+        del runner  # it holds the interpreter, which would not give its memory then
+
+    def encode(self, ids: np.ndarray) -> Encoded:
+        """Encode ids [B, S], int32, padded with 0."""
+        found = self._interpreter.get_signature_runner(ENCODE)(ids=ids)
+        return Encoded(found.pop(MASK), found)
+
+    def steps(self, encoded: Encoded, width: int) -> "CachedSteps":
+        """Return the steps of the decoder before the first one, of so many rows for each sentence."""
+        return CachedSteps(self, encoded, width)
+
+    def resize(self, shapes: dict[str, tuple[int, ...]]) -> None:
+        """Give inputs of the step other shapes. What is in any of them is lost, and caches are zero."""
+        for name, shape in shapes.items():
+            self._interpreter.resize_tensor_input(self.inputs[name], shape)
+        self._interpreter.allocate_tensors()
+        for name in self.names:
+            self.view(name)[...] = 0
+
+    def view(self, name: str) -> np.ndarray:
+        """Return the memory of an input or an output of the step; it must be let go before the next one."""
+        index = self.inputs[name] if name in self.inputs else self.outputs[name]
+        return self._interpreter.tensor(index)()
+
+    def invoke(self, position: int, count: int) -> None:
+        """Run a step."""
+        self._interpreter.set_tensor(self.inputs["position"], np.int32(position))
+        self._interpreter.set_tensor(self.inputs["count"], np.int32(count))
+        self._interpreter.invoke()
+
+
+class CachedSteps:
+    """The steps of the decoder of a model, as `Steps` says. A model has one such at a time: it holds the cache.
+
+    Args:
+        model: what steps.
+        encoded: the sentences.
+        width: rows for each of them, K.
+    """
+
+    def __init__(self, model: Model, encoded: Encoded, width: int):
+        self.vocabulary = model.vocabulary
+        self._model = model
+        self._encoded = encoded
+        self._width = width
+        self._length = 0
+        self._capacity = FIRST_CAPACITY
+        self._resize()
+
+    def step(self, ids: np.ndarray, forbidden: np.ndarray, count: int) -> Predicted:
+        """Read a token [R] in every row, and predict the next one."""
+        model = self._model
+        if self._length == self._capacity:
+            kept = self._cached(slice(None))
+            self._capacity *= 2
+            self._resize(kept)
+        model.view("ids")[...] = ids
+        model.view("forbidden")[...] = forbidden
+        model.invoke(self._length, count)
+        for name, new in zip(model.names, model.new_names, strict=True):
+            model.view(name)[:, :, self._length] = model.view(new)[:, :, 0]
+        self._length += 1
+        return Predicted(*(model.view(name).copy() for name in ("tokens", "token_logits", "normalizers")))
+
+    def logits(self) -> np.ndarray:
+        """Return the logits [R, V] of the last step."""
+        return self._model.view("logits").copy()
+
+    def attention(self) -> np.ndarray:
+        """Return what the rows read of the source in the last step, [R, S]."""
+        return self._model.view("attention").copy()
+
+    def take(self, sentences: np.ndarray, rows: np.ndarray) -> None:
+        """Go on with some of the sentences, numbers [b'], and of the rows, numbers [b' * K]."""
+        if len(sentences) < len(self._encoded.mask):
+            kept = self._cached(rows)
+            self._encoded = self._encoded.take(sentences)
+            self._resize(kept)
+            return
+        changed = np.flatnonzero(rows != np.arange(len(rows)))
+        for name in self._model.names:
+            cache = self._model.view(name)
+            cache[changed, :, : self._length] = cache[rows[changed], :, : self._length]
+
+    def _cached(self, rows: Any) -> list[np.ndarray]:
+        """Return copies of what is cached of rows."""
+        return [self._model.view(name)[rows, :, : self._length].copy() for name in self._model.names]
+
+    def _resize(self, kept: list[np.ndarray] | None = None) -> None:
+        """Make room for the sentences, and put back what was cached."""
+        model, (mask, memory) = self._model, self._encoded
+        rows = len(mask) * self._width
+        shapes = {"ids": (rows,), MASK: mask.shape} | {name: array.shape for name, array in memory.items()}
+        _, heads, _, depth = memory[model.memory_names[0]].shape
+        shapes |= dict.fromkeys(model.names, (rows, heads, self._capacity, depth))
+        model.resize(shapes)
+        for name, array in {MASK: mask, **memory}.items():
+            model.view(name)[...] = array
+        for name, array in zip(model.names, kept or [], strict=bool(kept)):
+            model.view(name)[:, :, : self._length] = array

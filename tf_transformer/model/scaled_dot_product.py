@@ -1,0 +1,32 @@
+"""Scaled dot-product attention (paper 3.2.1)."""
+
+import math
+from typing import Any
+
+from keras import ops
+
+
+def scaled_dot_product_attention(query: Any, key: Any, value: Any, mask: Any = None, dropout: Any = None) -> Any:
+    """Attend: softmax(query key^T / sqrt(depth)) value (paper 3.2.1).
+
+    The softmax is in float32 whatever the type of the inputs. A row that may attend to nothing gets equal weights.
+
+    Args:
+        query: [..., T, depth].
+        key: [..., S, depth].
+        value: [..., S, depth of values].
+        mask: boolean, True = attend; broadcasts to [..., T, S]. None attends everywhere.
+        dropout: a function applied to the weights before they meet the values.
+
+    Returns:
+        The output [..., T, depth of values] and the weights [..., T, S], of the type of `value`.
+    """
+    query = query * (1 / math.sqrt(query.shape[-1]))
+    scores = ops.cast(ops.matmul(query, ops.swapaxes(key, -1, -2)), "float32")
+    if mask is not None:
+        # Far below every score, yet finite: a row without a True stays free of NaN. Adding is cheaper than `where`.
+        scores = scores + (1 - ops.cast(mask, "float32")) * -1e9
+    # A lone position gets all the weight; Keras warns of a softmax over one element.
+    weights = ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
+    weights = ops.cast(weights, value.dtype)
+    return ops.matmul(weights if dropout is None else dropout(weights), value), weights
