@@ -20,8 +20,8 @@ ORDER = [
     {"__main__"},
 ]
 """A part may import itself and parts of the lines above it."""
-SERVING_MAY_IMPORT = {"errors", "files", "runs.descriptions", "serving", "version"}
-"""Serving knows no model: what it serves is a SavedModel."""
+SERVING_MAY_IMPORT = {"errors", "files", "litert", "runs.descriptions", "serving", "version"}
+"""Serving knows no model: what it serves is an export."""
 PURE_KERAS = {"keras", "collections", "dataclasses", "inspect", "math", "typing", "tf_transformer"}
 
 

@@ -28,14 +28,16 @@ EXPORTS = {
     "ours, bfloat16": {"dtype": "bfloat16"},
     "ours, XLA bfloat16": {"jit_compile": True, "dtype": "bfloat16"},
 }
+LITERT = {"ours, LiteRT int8": "int8", "ours, LiteRT float32": "float32"}
 PEERS = {"CTranslate2 float32": "float32", "CTranslate2 int8": "int8"}
 
 
 def forced(options: argparse.Namespace) -> Iterator[Row]:
     """Yield rows for a `base` model with random weights that writes exactly so many tokens a sentence."""
     exports = {name: way for name, way in EXPORTS.items() if way.get("dtype", "float32") in options.dtypes}
-    with random_base(options.threads, {name: EXACTLY | way for name, way in exports.items()}) as (spec, parameters):
-        peers = peers_forced(spec, exports, PEERS)
+    searches = {name: EXACTLY | way for name, way in exports.items()}
+    with random_base(options.threads, searches, LITERT) as (spec, parameters):
+        peers = peers_forced(spec, exports, PEERS) | peers_litert(spec, EXACTLY)
         if options.opennmt_tf:
             work = spec | SIZES["base"] | {"beams": [1, 4]}
             peers["OpenNMT-tf float32"] = Peer(
@@ -68,14 +70,19 @@ def real(options: argparse.Namespace) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         spec = {"folder": folder, "threads": options.threads}
         spec |= {"run_dir": str(options.run_dir), "sentences": str(options.sentences)}
-        _make(spec, {name: search | way for name, way in ways.items()})
+        _make(spec, {name: search | way for name, way in ways.items()}, LITERT)
         count = len(json.loads((Path(folder) / "texts.json").read_text())["texts"])
-        peers = _peers(spec, ways, PEERS, 1, longest)
+        peers = _peers(spec, ways, PEERS, 1, longest) | peers_litert(spec, search)
         for size, beam in CASES:
             task = {"batch": size, "batches": -(-count // size), "beam": beam}
             figures = rates(peers, options.rounds, count, **task)
             yield Row(f"decode real sentences, batch {size}, beam {beam}", "sentences/s", figures, {})
         end(peers)
+
+
+def peers_litert(spec: dict[str, Any], search: dict[str, Any]) -> dict[str, Peer]:
+    """Start the translators by LiteRT."""
+    return {name: Peer("decode_litert.py", spec | {"export": name, "search": search}) for name in LITERT}
 
 
 def peers_forced(spec: dict[str, Any], exports: Iterable[str], names: Iterable[str]) -> dict[str, Peer]:
@@ -92,23 +99,26 @@ def case(peers: dict[str, Peer], size: int, beam: int, rounds: int) -> Row:
 
 
 @contextlib.contextmanager
-def random_base(threads: int, searches: dict[str, dict[str, Any]]) -> Iterator[tuple[dict[str, Any], int]]:
+def random_base(
+    threads: int, searches: dict[str, dict[str, Any]], litert: dict[str, str] | None = None
+) -> Iterator[tuple[dict[str, Any], int]]:
     """Write a `base` model with random weights; gives what its workers are to know, and what `_make` gives."""
     with tempfile.TemporaryDirectory() as folder:
         spec = FORCED | {"folder": folder, "threads": threads, "preset": "base"}
-        yield spec, _make(spec, searches)
+        yield spec, _make(spec, searches, litert or {})
 
 
-def _make(spec: dict[str, Any], searches: dict[str, dict[str, Any]]) -> int:
+def _make(spec: dict[str, Any], searches: dict[str, dict[str, Any]], litert: dict[str, str]) -> int:
     """Write the models, for greedy search and for a beam of 4; gives the number of the decoder's parameters.
 
-    CTranslate2's is one for both, and made where it is installed.
+    CTranslate2's is one for both, and made where it is installed; so are those for LiteRT that are asked for.
     """
     makers = {}
     for beam in (1, 4):
         work = {f"{name} {beam}": search | {"beam_size": beam} for name, search in searches.items()}
         converts = beam == 1 and bool(installed(PEERS))
-        makers[str(beam)] = Peer("make_models.py", spec | {"searches": work, "ctranslate2": converts})
+        once = {"ctranslate2": converts, "litert": litert if beam == 1 else {}}
+        makers[str(beam)] = Peer("make_models.py", spec | {"searches": work} | once)
     parameters = [maker.facts["parameters"] for maker in makers.values()]
     end(makers)
     return parameters[0]

@@ -1,6 +1,7 @@
-"""Seconds from nothing: whole processes, one after the other."""
+"""Seconds from nothing, and memory: whole processes, one after the other."""
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -23,6 +24,13 @@ translator = ctranslate2.Translator(sys.argv[1], compute_type=sys.argv[2], intra
 CTRANSLATE2_FIRST = (
     CTRANSLATE2 + f'translator.translate_batch([["abc"]], beam_size=4, max_decoding_length={FORCED["target"]})'
 )
+LITERT = """
+import sys
+from tf_transformer.litert import Translator
+translator = Translator.load(sys.argv[1], threads=int(sys.argv[2]))
+"""
+LITERT_FIRST = LITERT + 'translator.translate_strings(["abc"])'
+LITERT_EXPORT = "ours, LiteRT int8"
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
@@ -31,9 +39,13 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
     yield _row("import", {name: _python(f"import {name}") for name in imports}, options.rounds)
     yield command_line("--help", options.rounds)
     yield command_line("--version", options.rounds)
-    with random_base(options.threads, {"ours": {"max_length": FORCED["target"]}}) as (spec, _):
-        yield _row("load base", _commands(spec, PEERS, TRANSLATE, CTRANSLATE2), options.rounds)
-        yield first_sentence(spec, PEERS, options.rounds)
+    searches, litert = {"ours": {"max_length": FORCED["target"]}}, {LITERT_EXPORT: "int8"}
+    with random_base(options.threads, searches, litert) as (spec, _):
+        place = (f"{spec['folder']}/{LITERT_EXPORT}", str(options.threads))
+        load = _commands(spec, PEERS, TRANSLATE, CTRANSLATE2) | {LITERT_EXPORT: _python(LITERT, *place)}
+        yield _row("load base", load, options.rounds)
+        first = _commands(spec, PEERS, FIRST, CTRANSLATE2_FIRST) | {LITERT_EXPORT: _python(LITERT_FIRST, *place)}
+        yield from _rows("base, a first sentence", first, options.rounds)
 
 
 def command_line(word: str, rounds: int) -> Row:
@@ -59,11 +71,25 @@ def _python(code: str, *arguments: str) -> list[str]:
 
 
 def _row(work: str, commands: dict[str, list[str]], rounds: int) -> Row:
-    figures: dict[str, list[float]] = {name: [] for name in commands}
+    return next(_rows(work, commands, rounds))
+
+
+def _rows(work: str, commands: dict[str, list[str]], rounds: int) -> Iterator[Row]:
+    """Yield the row of the seconds of commands, and that of the most memory they had."""
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    memory: dict[str, list[float]] = {name: [] for name in commands}
     for i in range(rounds + 1):
         for name, command in commands.items():
             start = time.perf_counter()
-            subprocess.run(command, check=True, capture_output=True, env=ENVIRONMENT)
+            with subprocess.Popen(
+                command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT
+            ) as process:
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode:
+                raise subprocess.CalledProcessError(process.returncode, command)
             if i:  # once to read the files
-                figures[name].append(time.perf_counter() - start)
-    return Row(f"start-up: {work}", "seconds", figures, {})
+                seconds[name].append(time.perf_counter() - start)
+                memory[name].append(usage.ru_maxrss / 1024)  # of Linux, in KB
+    yield Row(f"start-up: {work}", "seconds", seconds, {})
+    yield Row(f"memory: {work}", "MB", memory, {})

@@ -23,6 +23,7 @@ from tf_transformer.litert import Translator
 from tf_transformer.litert.model import Model
 from tf_transformer.runs.descriptions import LITERT_MODEL
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
+from tf_transformer.translation.results import Languages
 
 PAIRS = toy.pairs("train")[:300]
 SOURCES = [source for source, _ in PAIRS]
@@ -130,8 +131,24 @@ def test_languages(tmp_path, tokenizers):
         for one, other in zip(ours.score_strings(PAIRS[:5]), theirs.score_strings(PAIRS[:5]), strict=True):
             assert one == pytest.approx(other, abs=2e-4)
     assert found[0] != found[1]
+    # Each sentence may have languages of its own.
+    rows = [("en", "de"), ("de", "fr"), ("fr", "en")] * 9
+    columns = [tf.constant(list(column)) for column in zip(*rows, strict=True)]
+    expected = theirs.translate(tf.constant(SOURCES[:27]), Languages(*columns))
+    mixed = ours.search(SOURCES[:27], 1, rows)
+    assert [each.log_probabilities[0] for each in mixed] == pytest.approx(expected.scores.numpy().tolist(), abs=2e-4)
     with pytest.raises(InputError, match="unknown language 'es'"):
         Translator(ours.model, ours.source, ours.target, DecodingConfig(source_language="es"))
+
+
+def test_attention_is_that_of_the_layer(tmp_path, tokenizers):
+    theirs, ours = both(tmp_path, tokenizers["own"], DecodingConfig(max_extra_length=13, attention_layer=1))
+    expected = theirs.translate_with_attention(tf.constant(SOURCES[:9])).attention.numpy()
+    for row, weights in zip(expected, ours.attention(ours.search(SOURCES[:9])), strict=True):
+        length, width = weights.shape
+        np.testing.assert_allclose(weights, row[:length, :width], atol=1e-5)
+        assert not row[length:].any()
+        assert not row[:, width:].any()
 
 
 def test_a_batch_changes_nothing_and_sentences_may_be_many(tmp_path, tokenizers):

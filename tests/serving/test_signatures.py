@@ -6,8 +6,9 @@ import threading
 import pytest
 import tensorflow as tf
 
+from tf_transformer.serving import saved_model
 from tf_transformer.serving.limits import Limits, Refused
-from tf_transformer.serving.signatures import DEFAULT, Signatures
+from tf_transformer.serving.signatures import DEFAULT
 from tf_transformer.serving.version import Version
 
 
@@ -34,12 +35,12 @@ def letters(text):
 
 def test_bytes_are_counted_where_tokens_cannot_be(tmp_path):
     sentences = [("a bä".encode(),), (b"",)]
-    assert Signatures(saved(tmp_path / "1", serving_default=upper)).count(DEFAULT, sentences) == [5, 0]
-    assert Signatures(saved(tmp_path / "2", serving_default=upper, count_tokens=words)).count(
+    assert saved_model.load(saved(tmp_path / "1", serving_default=upper)).count(DEFAULT, sentences) == [5, 0]
+    assert saved_model.load(saved(tmp_path / "2", serving_default=upper, count_tokens=words)).count(
         "serving_default", sentences
     ) == [2, 0]
     # What is called so, and counts nothing.
-    assert Signatures(saved(tmp_path / "3", serving_default=upper, count_tokens=upper)).count(
+    assert saved_model.load(saved(tmp_path / "3", serving_default=upper, count_tokens=upper)).count(
         "serving_default", sentences
     ) == [5, 0]
     version = Version(tmp_path / "1", 1, Limits(max_tokens=8), lambda _: None)
@@ -72,7 +73,7 @@ def test_languages_are_what_the_export_says(tmp_path, description, languages, ca
 
 
 def test_what_has_a_width_of_its_own_shares_no_batch(tmp_path):
-    signatures = Signatures(saved(tmp_path / "1", serving_default=upper, letters=letters))
+    signatures = saved_model.load(saved(tmp_path / "1", serving_default=upper, letters=letters))
     assert signatures.regular == {"serving_default"}
     assert signatures.outputs == {"serving_default": ("upper",), "letters": ("letters",)}
     version = Version(tmp_path / "1", 1, Limits(max_batch_tokens=32), lambda _: None)

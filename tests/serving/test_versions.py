@@ -65,7 +65,7 @@ def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, c
 
 
 def test_what_is_no_model_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"is no SavedModel, and has no version folder"):
+    with pytest.raises(InputError, match=r"is no exported model, and has no version folder"):
         Model(tmp_path, None, Limits(), Metrics())
     tf.saved_model.save(tf.Module(), str(tmp_path / "1"))
     with pytest.raises(InputError, match="has no signature to call"):

@@ -22,6 +22,7 @@ from tf_transformer.model.decoder import Memory
 from tf_transformer.runs.descriptions import LITERT_MODEL, OF_LITERT
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import build_model, restore_best, tokenizer_files, tokenizers_of
+from tf_transformer.tokenizers import Tokenizer
 
 
 def export(
@@ -53,32 +54,37 @@ def export(
     run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
     decoding = decoding or run.config.decoding
     model = build_model(run.config)
-    checkpoint = restore_best(run, model)
-    source, target = tokenizers_of(run)
+    description = run.description | {"checkpoint": restore_best(run, model), "dtype": quantize}
+    description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding)}
+    with written_whole(output) as beside:
+        save(model, *tokenizers_of(run), description, beside, quantize)
+        readme = litert_card(output.name, description, OF_LITERT.as_posix())
+        (beside / "README.md").write_text(readme, "utf-8")
+    return output
+
+
+def save(
+    model: Transformer, source: Tokenizer, target: Tokenizer, description: dict[str, Any], path: Path, quantize: str
+) -> None:
+    """Write a model with its tokenizers, and what is said of it, to a new folder."""
+    config, decoding = model.config, description["config"]["decoding"]
     files = tokenizer_files(source, target)
-    config = model.config
-    facts: dict[str, Any] = {
+    facts = {
         "quantize": quantize,
         "layers": len(model.decoder.stack),
         "heads": config["num_heads"],
         "depth": config["d_model"] // config["num_heads"],
         "vocabulary": target.vocab_size,
         "max_positions": config["max_positions"] if config["positions"] == "learned" else None,
-        "tokenizers": [min(files), max(files, key=lambda name: name == "target.model")],
+        "tokenizers": [*files] * (2 // len(files)),
         "tokens": {"pad": PAD, "unknown": UNKNOWN, "start": START, "end": END},
         "language_tokens": {"source": source.languages, "target": target.languages},
     }
-    description = run.description | {"checkpoint": checkpoint, "dtype": quantize, "litert": facts}
-    description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding)}
-    with written_whole(output) as beside:
-        beside.mkdir()
-        (beside / LITERT_MODEL).write_bytes(converted(model, decoding.attention_layer, quantize))
-        for name, content in files.items():
-            (beside / name).write_bytes(content)
-        (beside / OF_LITERT).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
-        readme = litert_card(output.name, description, OF_LITERT.as_posix())
-        (beside / "README.md").write_text(readme, "utf-8")
-    return output
+    path.mkdir()
+    (path / LITERT_MODEL).write_bytes(converted(model, decoding["attention_layer"], quantize))
+    for name, content in files.items():
+        (path / name).write_bytes(content)
+    (path / OF_LITERT).write_text(json.dumps(description | {"litert": facts}, indent=1) + "\n", "utf-8")
 
 
 def converted(model: Transformer, attention_layer: int | None = None, quantize: str = "float32") -> bytes:

@@ -10,7 +10,8 @@ import numpy as np
 from tf_transformer.config import DecodingConfig
 from tf_transformer.config.special_tokens import END, PAD, START, UNKNOWN
 from tf_transformer.errors import InputError
-from tf_transformer.litert.model import Model
+from tf_transformer.litert.encoding import Directions, Encoded, encode_sources, encoded, padded, tokenised
+from tf_transformer.litert.model import CachedSteps, Model
 from tf_transformer.litert.search import Hypotheses, search
 from tf_transformer.runs.descriptions import LITERT_MODEL, Described, is_litert
 from tf_transformer.translation.cut import warn_of_cut
@@ -21,20 +22,14 @@ BATCH_TOKENS = 2048
 """Most source tokens that are translated at once, padding included."""
 
 
-class Encoded(NamedTuple):
-    """A sentence as the encoder reads it."""
-
-    ids: list[int]
-    """the token of the language where the model has several, and the end token at the end"""
-    is_cut: bool
-    """whether it had more tokens than the search takes"""
-
-
 class Found(NamedTuple):
-    """The translations of a sentence."""
+    """The translations of a sentence, the best first."""
 
+    source: Encoded
+    ids: list[list[int]]
+    """the tokens of each, the end token among them where one came"""
     texts: list[str]
-    """the best first; fewer are there where the search found fewer: those are empty"""
+    """empty where the search found fewer"""
     scores: list[float]
     """what they are ranked by; -inf where there is none"""
     log_probabilities: list[float]
@@ -123,14 +118,28 @@ class Translator:
         Raises:
             InputError: more than the beam size; no languages, where the model has several.
         """
-        self.check_n_best(n)
-        encoded = self._encoded_sources(sentences)
-        warn_of_cut(sentences, [i for i, each in enumerate(encoded) if each.is_cut], numbers)
-        found = self._in_batches(encoded, n)
+        found = self.search(sentences, n)
+        warn_of_cut(sentences, [i for i, each in enumerate(found) if each.source.is_cut], numbers)
         return [
             [(text.replace("\n", " "), score) for text, score in zip(each.texts, each.scores, strict=True)]
             for each in found
         ]
+
+    def search(self, sentences: list[str], n: int = 1, directions: Directions = None) -> list[Found]:
+        """Search for n translations of each sentence, in batches of like lengths.
+
+        Raises:
+            InputError: as `n_best_strings`; a language that the model does not have.
+        """
+        self.check_n_best(n)
+        sources = self._sources(sentences, directions)
+        found: dict[int, Found] = {}
+        for batch in batches_of([len(each.ids) for each in sources], BATCH_TOKENS):
+            of_batch = [sources[i] for i in batch]
+            with self._turn:
+                hypotheses = self._search(of_batch, n)
+            found.update(zip(batch, self._found(of_batch, hypotheses), strict=True))
+        return [found[i] for i in range(len(sources))]
 
     def check_n_best(self, n: int) -> None:
         """Raise InputError where a search has not as many hypotheses."""
@@ -138,89 +147,93 @@ class Translator:
 
     def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
         """Return for every pair of source and target the log-probabilities of the target's tokens."""
-        sources = self._encoded_sources([source for source, _ in pairs])
+        scores, cut = self.score(pairs)
+        warn_of_cut(["\t".join(pair) for pair in pairs], [i for i, is_cut in enumerate(cut) if is_cut], numbers)
+        return scores
+
+    def score(
+        self, pairs: list[tuple[str, str]], directions: Directions = None
+    ) -> tuple[list[list[float]], list[bool]]:
+        """Return for every pair the log-probabilities of the target's tokens, and whether a side was cut."""
+        sources = self._sources([source for source, _ in pairs], directions)
         targets = self._encoded_targets([target for _, target in pairs])
-        cut = [i for i, both in enumerate(zip(sources, targets, strict=True)) if any(side.is_cut for side in both)]
-        warn_of_cut(["\t".join(pair) for pair in pairs], cut, numbers)
-        lengths = [max(len(source.ids), len(target.ids)) for source, target in zip(sources, targets, strict=True)]
+        both = list(zip(sources, targets, strict=True))
         scores: list[list[float]] = [[] for _ in pairs]
+        for batch in batches_of([max(map(len, (source.ids, target.ids))) for source, target in both], BATCH_TOKENS):
+            written = [targets[i].ids for i in batch]
+            labels = padded(written)
+            gained = np.empty(labels.shape, np.float32)
+            with self._turn:
+                for position, (logits, normalizers, _) in enumerate(self._read([sources[i] for i in batch], labels)):
+                    gained[:, position] = logits[np.arange(len(labels)), labels[:, position]] - normalizers
+            for i, row, ids in zip(batch, gained, written, strict=True):
+                scores[i] = row[: len(ids)].tolist()
+        return scores, [source.is_cut or target.is_cut for source, target in both]
+
+    def attention(self, found: Sequence[Found]) -> list[np.ndarray]:
+        """Return what each token of the best translations attended to: [T, S] of each sentence.
+
+        It is the mean of the heads of the layer that was chosen when the model was exported.
+        """
+        weights: dict[int, np.ndarray] = {}
+        lengths = [max(len(each.source.ids), len(each.ids[0])) for each in found]
         for batch in batches_of(lengths, BATCH_TOKENS):
             with self._turn:
-                found = self._scores([sources[i] for i in batch], [targets[i] for i in batch])
-            for i, each in zip(batch, found, strict=True):
-                scores[i] = each
-        return scores
+                labels = padded([found[i].ids[0] for i in batch])
+                steps = [attention for *_, attention in self._read([found[i].source for i in batch], labels)]
+            for row, i in enumerate(batch):
+                own = [step[row, : len(found[i].source.ids)] for step in steps[: len(found[i].ids[0])]]
+                weights[i] = np.array(own, np.float32).reshape(len(own), len(found[i].source.ids))
+        return [weights[i] for i in range(len(found))]
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
         """Return how many source tokens the search takes of each sentence, the end token among them."""
-        return [len(each.ids) for each in self._encoded(self.source, sentences, self._most_source, front=[PAD])]
+        added = 1 + bool(self.source.languages)
+        return [min(len(ids) + added, self._most_source) for ids in tokenised(self.source, sentences)]
 
-    def _in_batches(self, encoded: list[Encoded], n: int) -> Iterator[Found]:
-        """Yield the translations of sentences, which are translated in batches of like lengths."""
-        found: dict[int, Found] = {}
-        for batch in batches_of([len(each.ids) for each in encoded], BATCH_TOKENS):
-            with self._turn:
-                hypotheses = self._search([encoded[i] for i in batch], n)
-            found.update(zip(batch, self._texts(hypotheses), strict=True))
-        return (found[i] for i in range(len(encoded)))
+    def _sources(self, sentences: list[str], directions: Directions) -> list[Encoded]:
+        return encode_sources((self.source, self.target), sentences, self._most_source, self.decoding, directions)
 
-    def _search(self, encoded: list[Encoded], n: int) -> Hypotheses:
-        ids = _padded(encoded)
+    def _search(self, sources: list[Encoded], n: int) -> Hypotheses:
+        ids = padded([each.ids for each in sources])
         before = bool(self.source.languages)
         tokens = np.count_nonzero(ids, axis=1) - before
         limits = np.where(tokens > 1, self._limits(tokens, before), 0)
-        first = np.full(len(ids), START, np.int32)
-        memory = self.model.encode(ids)
-        steps = self.model.steps(memory, self.decoding.beam_size)
-        if before:
-            # The start token is read now; the language follows, at what is position 0 of the search.
-            steps.step(np.repeat(first, self.decoding.beam_size), self._nothing, 1)
-            first[:] = self.target.languages[str(self.decoding.target_language)]
+        steps, first = self._begun(ids, sources, self.decoding.beam_size)
         return search(steps, first, limits, ids == PAD, self.decoding, n)
 
-    def _scores(self, sources: list[Encoded], targets: list[Encoded]) -> list[list[float]]:
-        """Return the log-probabilities of the tokens of targets."""
-        steps = self.model.steps(self.model.encode(_padded(sources)), 1)
-        labels = _padded(targets)
-        first = np.full(len(labels), START, np.int32)
+    def _begun(self, ids: np.ndarray, sources: list[Encoded], width: int) -> tuple[CachedSteps, np.ndarray]:
+        """Return steps that have read what comes before the text, and what is read then, [B]."""
+        steps = self.model.steps(self.model.encode(ids), width)
+        first = np.full(len(ids), START, np.int32)
         if self.target.languages:
-            steps.step(first, self._nothing, 1)
-            first[:] = self.target.languages[str(self.decoding.target_language)]
-        read = np.concatenate([first[:, None], labels[:, :-1]], axis=1)
-        gained = np.empty(labels.shape, np.float32)
-        for position, ids in enumerate(np.ascontiguousarray(read.T)):
-            normalizers = steps.step(ids, self._nothing, 1).normalizers
-            gained[:, position] = steps.logits()[np.arange(len(ids)), labels[:, position]] - normalizers
-        return [row[: len(each.ids)].tolist() for row, each in zip(gained, targets, strict=True)]
+            # The start token is read now; the language follows, at what is position 0 of the search.
+            steps.step(np.repeat(first, width), self._nothing, 1)
+            first = np.array([each.towards for each in sources], np.int32)
+        return steps, first
 
-    def _texts(self, found: Hypotheses) -> Iterator[Found]:
-        for rows, scores, log_probabilities in zip(*found, strict=True):
-            texts = [self._text(row) for row in rows]
-            yield Found(texts, scores.tolist(), log_probabilities.tolist())
+    def _read(self, sources: list[Encoded], labels: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Read given targets [B, T]; yield logits [B, V], normalizers [B] and attention [B, S] for each position."""
+        steps, first = self._begun(padded([each.ids for each in sources]), sources, 1)
+        for ids in np.concatenate([first[:, None], labels], axis=1)[:, :-1].T:
+            normalizers = steps.step(np.ascontiguousarray(ids), self._nothing, 1).normalizers
+            yield steps.logits(), normalizers, steps.attention()
 
-    def _text(self, ids: np.ndarray) -> str:
-        """Join ids [T] to a string, as the tokenizer inside the graph does."""
-        says_something = ((ids == UNKNOWN) | (ids > END)) & (ids < self.target.vocab_size)
-        text = self.target.processor.decode(ids[says_something].tolist()).replace(SPACE_MARK, " ")
-        return text.removeprefix(" ")
+    def _found(self, sources: list[Encoded], hypotheses: Hypotheses) -> Iterator[Found]:
+        for source, rows, scores, log_probabilities in zip(sources, *hypotheses, strict=True):
+            ids = [row[row != PAD].tolist() for row in rows]
+            yield Found(source, ids, [self._text(each) for each in ids], scores.tolist(), log_probabilities.tolist())
 
-    def _encoded_sources(self, sentences: list[str]) -> list[Encoded]:
-        self.decoding.check_directed(self.source.languages)
-        front = [self.source.languages[str(self.decoding.source_language)]] if self.source.languages else []
-        return self._encoded(self.source, sentences, self._most_source, front)
+    def _text(self, ids: list[int]) -> str:
+        """Join ids to a string, as the tokenizer inside the graph does."""
+        saying = [id for id in ids if (id == UNKNOWN or id > END) and id < self.target.vocab_size]
+        return self.target.processor.decode(saying).replace(SPACE_MARK, " ").removeprefix(" ")
 
     def _encoded_targets(self, sentences: list[str]) -> list[Encoded]:
         most = self.decoding.max_source_length + self.decoding.max_extra_length
         if self.max_positions is not None:
             most = min(most, self.max_positions - bool(self.target.languages))
-        return self._encoded(self.target, sentences, most, [])
-
-    def _encoded(self, vocabulary: Vocabulary, sentences: list[str], most: int, front: list[int]) -> list[Encoded]:
-        """Tokenise sentences, and cut what has more than `most` tokens, the front and the end token among them."""
-        front = front if vocabulary.languages else []
-        room = most - len(front) - 1
-        clean = [sentence.encode("utf-8", "replace").decode("utf-8", "replace") for sentence in sentences]
-        return [Encoded([*front, *ids[:room], END], len(ids) > room) for ids in vocabulary.encode(clean)]
+        return encoded(self.target, sentences, most)
 
     @property
     def _most_source(self) -> int:
@@ -237,11 +250,3 @@ class Translator:
         positions = None if self.max_positions is None else self.max_positions - before
         most = [length for length in (self.decoding.max_length, positions) if length is not None]
         return np.minimum(tokens - 1 + self.decoding.max_extra_length, min(most, default=np.iinfo(np.int32).max))
-
-
-def _padded(encoded: list[Encoded]) -> np.ndarray:
-    """Return ids [B, S], int32."""
-    ids = np.full((len(encoded), max(len(each.ids) for each in encoded)), PAD, np.int32)
-    for row, each in zip(ids, encoded, strict=True):
-        row[: len(each.ids)] = each.ids
-    return ids

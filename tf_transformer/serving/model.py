@@ -155,7 +155,7 @@ class Model:
                 _log_passed_over(errors)
                 return version
         if not errors:
-            raise InputError(f"{path} is no SavedModel, and has no version folder, such as {path}/1, that is one")
+            raise InputError(f"{path} is no exported model, and has no version folder, such as {path}/1, that is one")
         _log_passed_over(errors[1:])
         raise errors[0][1]
 

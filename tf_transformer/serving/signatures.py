@@ -1,16 +1,13 @@
-"""A SavedModel in memory, as the functions that its signatures are."""
+"""The functions of a model, as its signatures describe them."""
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-import tensorflow_text  # noqa: F401  registers the ops of the tokenizers
 from google.protobuf.json_format import MessageToDict
-from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
-from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+from tensorflow.core.framework.types_pb2 import DT_INT32, DT_INT64, DT_STRING, DataType
+from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef, TensorInfo
 
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
@@ -23,35 +20,34 @@ COUNT = "count_tokens"
 
 
 class Signatures:
-    """The signatures of a SavedModel. They may be called by many threads.
+    """The signatures of a model. They may be called by many threads.
 
     Args:
-        path: a SavedModel whose signatures take strings [B] and give tensors [B, ...].
+        path: where the model lies, for errors.
+        definitions: of signatures that take strings [B] and give tensors [B, ...], by their names.
+        function: calls the signature of a name with the strings of each input, [B]; gives an array [B, ...] for each
+            output. Many threads may call it.
 
     Raises:
-        InputError: not such a SavedModel, or a damaged one.
+        InputError: there is none, or one that takes something else.
     """
 
-    def __init__(self, path: Path):
-        try:
-            saved = SavedModel.FromString((path / "saved_model.pb").read_bytes())
-            definitions = saved.meta_graphs[0].signature_def
-            self._model = tf.saved_model.load(os.fspath(path))
-        except Exception as error:
-            # Whatever TensorFlow and protobuf raise for bytes that are wrong: there are a dozen kinds.
-            raise InputError(f"cannot load {path}: {error}") from error
-        self.definitions: Mapping[str, SignatureDef] = {
-            name: definition for name, definition in definitions.items() if name in self._model.signatures
-        }
-        self.inputs = {name: self._inputs(path, name) for name in self.definitions}
+    def __init__(
+        self,
+        path: Path,
+        definitions: Mapping[str, SignatureDef],
+        function: Callable[[str, dict[str, list[bytes]]], Arrays],
+    ):
+        self.definitions = definitions
+        self._function = function
+        self.inputs = {name: _inputs(path, name, definition) for name, definition in definitions.items()}
         if not self.inputs:
             raise InputError(f"{path} has no signature to call")
-        self._specs = {name: self._model.signatures[name].structured_outputs for name in self.inputs}
-        self.outputs = {name: tuple(sorted(specs)) for name, specs in self._specs.items()}
+        self.outputs = {name: tuple(sorted(definition.outputs)) for name, definition in definitions.items()}
         self.regular = frozenset(
             name
-            for name, specs in self._specs.items()
-            if all(spec.shape[1:].is_fully_defined() for spec in specs.values())
+            for name, definition in definitions.items()
+            if all(_has_width(output) for output in definition.outputs.values())
         )
         """Those whose answer has the same width whatever the sentences are."""
         self._has_count = self._is_count()
@@ -67,12 +63,8 @@ class Signatures:
 
     def call(self, signature: str, sentences: Sequence[Sentence]) -> Arrays:
         """Call a signature with sentences [B]; gives for each of its outputs an array [B, ...]."""
-        columns = {
-            name: tf.constant([sentence[i] for sentence in sentences], tf.string)
-            for i, name in enumerate(self.inputs[signature])
-        }
-        found = self._model.signatures[signature](**columns)
-        return {name: tensor.numpy() for name, tensor in found.items()}
+        columns = {name: [sentence[i] for sentence in sentences] for i, name in enumerate(self.inputs[signature])}
+        return self._function(signature, columns)
 
     def count(self, signature: str, sentences: Sequence[Sentence]) -> list[int]:
         """Return the tokens of sentences [B] for a signature: bytes, where the model does not count tokens.
@@ -88,15 +80,27 @@ class Signatures:
         return counts.reshape(len(sentences), len(places)).sum(axis=1).tolist()
 
     def _is_count(self) -> bool:
-        specs = tuple(self._specs.get(COUNT, {}).values())
-        is_number = len(specs) == 1 and specs[0].dtype.is_integer and specs[0].shape.rank == 1
-        return is_number and self.inputs[COUNT] == ("text",)
+        outputs = list(self.definitions[COUNT].outputs.values()) if COUNT in self.definitions else []
+        is_number = [output.dtype in (DT_INT32, DT_INT64) and _rank(output) == 1 for output in outputs]
+        return is_number == [True] and self.inputs[COUNT] == ("text",)
 
-    def _inputs(self, path: Path, signature: str) -> tuple[str, ...]:
-        _, arguments = self._model.signatures[signature].structured_input_signature
-        for name, spec in arguments.items():
-            if spec.dtype != tf.string or spec.shape.rank != 1:
-                raise InputError(
-                    f"{path} is not a model of strings [batch]. Received: signature {signature}, input {name} {spec}"
-                )
-        return tuple(sorted(arguments))
+
+def _rank(tensor: TensorInfo) -> int | None:
+    return None if tensor.tensor_shape.unknown_rank else len(tensor.tensor_shape.dim)
+
+
+def _has_width(tensor: TensorInfo) -> bool:
+    """Say whether the shape of a tensor is known, but for its first axis."""
+    return bool(_rank(tensor)) and all(dimension.size >= 0 for dimension in tensor.tensor_shape.dim[1:])
+
+
+def _inputs(path: Path, signature: str, definition: SignatureDef) -> tuple[str, ...]:
+    for name, tensor in definition.inputs.items():
+        if tensor.dtype != DT_STRING or _rank(tensor) != 1:
+            sizes = [dimension.size for dimension in tensor.tensor_shape.dim]
+            kind = DataType.Name(tensor.dtype)
+            raise InputError(
+                f"{path} is not a model of strings [batch]. Received: signature {signature}, input {name}, {kind} of "
+                f"shape {sizes}"
+            )
+    return tuple(sorted(definition.inputs))

@@ -12,10 +12,11 @@ from google.protobuf.message import DecodeError
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from tf_transformer.errors import InputError, unknown
-from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT, WARM_UP, Described
+from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT, OF_LITERT, WARM_UP, Described, is_litert
+from tf_transformer.serving import litert, saved_model
 from tf_transformer.serving.batching import Arrays, Batcher, Job, Sentence
 from tf_transformer.serving.limits import Limits, Refused
-from tf_transformer.serving.signatures import DEFAULT, Signatures
+from tf_transformer.serving.signatures import DEFAULT
 from tf_transformer.serving.tensors import Columns, columns_of
 
 log = logging.getLogger(__name__)
@@ -28,18 +29,18 @@ class Version:
     each sentence; otherwise the width of one client's answer would depend on the sentences of others.
 
     Args:
-        path: a SavedModel whose signatures take strings [B] and give tensors [B, ...].
+        path: a SavedModel whose signatures take strings [B] and give tensors [B, ...], or an export for LiteRT.
         number: what it is called.
         limits: of requests and batches.
         count: told the sentences of each batch that clients have asked for.
 
     Raises:
-        InputError: not such a SavedModel, or a damaged one.
+        InputError: not such a model, or a damaged one.
     """
 
     def __init__(self, path: Path, number: int, limits: Limits, count: Callable[[int], None]):
         self.number = number
-        self.signatures = Signatures(path)
+        self.signatures = (litert if is_litert(path) else saved_model).load(path)
         self._path = path
         self._limits = limits
         self._batcher = Batcher(
@@ -108,7 +109,7 @@ class Version:
 
     def _languages(self, path: Path) -> tuple[tuple[str | None, str | None], tuple[str, ...]]:
         """Return the languages of source and target, as far as the export says them, and all that it has a token of."""
-        if not (path / OF_EXPORT).exists():
+        if not (path / (OF_LITERT if is_litert(path) else OF_EXPORT)).exists():
             return (None, None), ()
         try:
             described = Described(path)

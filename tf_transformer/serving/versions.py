@@ -4,7 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-SAVED_MODEL = "saved_model.pb"
+from tf_transformer.runs.descriptions import LITERT_MODEL
+
+MODEL_FILES = ("saved_model.pb", LITERT_MODEL)
+"""A folder with one of them is a model."""
 
 
 class Found(NamedTuple):
@@ -20,7 +23,7 @@ class Versions:
     """The versions that a folder has, and those of them that failed.
 
     Args:
-        path: a folder of version folders, or one SavedModel.
+        path: a folder of version folders, or one model.
     """
 
     def __init__(self, path: Path):
@@ -29,8 +32,8 @@ class Versions:
 
     @property
     def is_one(self) -> bool:
-        """Whether there is one SavedModel, not a folder of them."""
-        return (self._path / SAVED_MODEL).exists()
+        """Whether there is one model, not a folder of them."""
+        return any((self._path / name).exists() for name in MODEL_FILES)
 
     def to_try(self, served: int | None) -> Iterator[Found]:
         """Yield the versions that may take over from the one that is served, the newest first.
@@ -53,7 +56,7 @@ class Versions:
     def _folders(self) -> dict[int, Path]:
         if self.is_one:
             return {int(self._path.name) if self._path.name.isdecimal() else 1: self._path}
-        folders = (file.parent for file in self._path.glob(f"*/{SAVED_MODEL}"))
+        folders = (file.parent for name in MODEL_FILES for file in self._path.glob(f"*/{name}"))
         return {int(folder.name): folder for folder in folders if folder.name.isdecimal()}
 
 

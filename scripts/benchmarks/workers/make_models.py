@@ -8,8 +8,9 @@ from protocol import spec
 from random_model import random_model
 
 from tf_transformer import Transformer, Translator
-from tf_transformer.config import DecodingConfig, TokenizerConfig
-from tf_transformer.export import ctranslate2, saved_model
+from tf_transformer.config import Config, DecodingConfig, ModelConfig, TokenizerConfig
+from tf_transformer.export import ctranslate2, litert, saved_model
+from tf_transformer.runs.descriptions import FORMAT_VERSION
 from tf_transformer.runs.weights import load
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
 
@@ -50,6 +51,9 @@ for name, search in given["searches"].items():
 if given["ctranslate2"]:
     (folder / "ctranslate2").mkdir()
     ctranslate2.save(model, tokenizer, tokenizer, folder / "ctranslate2")
+for name, quantize in given["litert"].items():
+    description = {"format_version": FORMAT_VERSION, "config": Config(model=ModelConfig(**model.config)).as_dict()}
+    litert.save(model, tokenizer, tokenizer, description, folder / name, quantize)
 pieces = [[tokenizer.pieces[i] for i in row] for row in tokenizer.tokenize(texts).to_list()]
 (folder / "texts.json").write_text(json.dumps({"texts": texts, "pieces": pieces}))
 layers = sum(weight.size for layer in model.decoder.stack for weight in layer.get_weights())

@@ -1,0 +1,77 @@
+"""An export for LiteRT is served as a SavedModel is: the same signatures, the same answers."""
+
+import json
+import urllib.request
+
+import numpy as np
+import pytest
+
+from tests.serving.conftest import SENTENCES
+from tf_transformer.commands.main import main
+from tf_transformer.data.toy import copy_task
+from tf_transformer.serving import litert, saved_model
+from tf_transformer.serving.limits import Limits
+from tf_transformer.serving.metrics import Metrics
+from tf_transformer.serving.model import Model
+
+TEXT = copy_task.pairs("test")[0][0]
+ODD = ["", "a b", "z" * 40, "\u2581 x", "h g f e d c b a"]
+
+
+@pytest.fixture(scope="module")
+def folder(copy_run, made_once):
+    def make(path):
+        arguments = ["--format", "litert", "--quantize", "float32", "--run-dir", str(copy_run)]
+        assert main(["export", *arguments, "--output", str(path / "1")]) == 0
+
+    return made_once("copy_served_litert", make)
+
+
+def test_signatures_are_those_of_a_saved_model(folder, copy_export):
+    ours, theirs = litert.load(folder / "1"), saved_model.load(copy_export)
+    assert ours.inputs == theirs.inputs
+    assert ours.outputs == theirs.outputs
+    assert ours.regular == theirs.regular
+    for name, shown in theirs.metadata["signature_def"]["signature_def"].items():
+        for side in ("inputs", "outputs"):
+            for key, tensor in shown[side].items():
+                other = ours.metadata["signature_def"]["signature_def"][name][side][key]
+                assert other["dtype"] == tensor["dtype"]
+                assert len(other["tensor_shape"]["dim"]) == len(tensor["tensor_shape"]["dim"])
+    sentences = [*SENTENCES[:9], *ODD]
+    for name, inputs in theirs.inputs.items():
+        rows = [tuple(sentences[(i + j) % len(sentences)].encode() for j in range(len(inputs))) for i in range(14)]
+        answers = [signatures.call(name, rows) for signatures in (ours, theirs)]
+        assert ours.count(name, rows) == theirs.count(name, rows)
+        for key, expected in answers[1].items():
+            found = answers[0][key]
+            assert found.shape == expected.shape, (name, key)
+            if expected.dtype == np.float32:
+                np.testing.assert_allclose(found, expected, atol=2e-3)
+            else:
+                assert found.tolist() == expected.tolist()
+                assert found.dtype == expected.dtype
+
+
+def test_it_is_one_of_the_versions(folder, copy_export, tmp_path):
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "1").symlink_to(copy_export)
+    (tmp_path / "copy" / "2").symlink_to(folder / "1")
+    model = Model(tmp_path / "copy", None, Limits(), Metrics())
+    assert model.version.number == 2
+
+
+def test_a_server_serves_it(folder, start_server):
+    served = start_server(folder)
+    body = json.dumps({"instances": [TEXT, *ODD]}).encode()
+    request = urllib.request.Request(f"{served.url}/v1/models/{served.name}:predict", body)
+    with urllib.request.urlopen(request) as answer:
+        predictions = json.load(answer)["predictions"]
+    assert predictions[0]["translation"] == TEXT
+    assert predictions[1]["translation"] == ""
+    for path, asked in (("translate", {"text": TEXT}), ("attention", {"text": TEXT})):
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{served.url}/page/{path}", json.dumps(asked).encode(), headers)
+        with urllib.request.urlopen(request) as answer:
+            found = json.load(answer)
+    assert np.shape(found["attention"]) == (len(found["target_tokens"]), len(found["source_tokens"]))

@@ -1,0 +1,162 @@
+"""An export for LiteRT in memory, with the signatures that a SavedModel of ours has."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
+
+from tf_transformer.errors import InputError
+from tf_transformer.runs.descriptions import LANGUAGES
+from tf_transformer.serving.batching import Arrays
+from tf_transformer.serving.signatures import COUNT, DEFAULT, Signatures
+
+Columns = dict[str, list[bytes]]
+Outputs = dict[str, tuple[tf.DType, list[int | None]]]
+"""For each output its type and shape."""
+SHAPES: dict[str, tuple[tuple[str, ...], Outputs]] = {
+    DEFAULT: (("text",), {"translation": (tf.string, [None]), "score": (tf.float32, [None])}),
+    "translate_n_best": (("text",), {"translations": (tf.string, [None, None]), "scores": (tf.float32, [None, None])}),
+    "translate_with_attention": (
+        ("text",),
+        {
+            "translation": (tf.string, [None]),
+            "source_tokens": (tf.string, [None, None]),
+            "target_tokens": (tf.string, [None, None]),
+            "attention": (tf.float32, [None, None, None]),
+        },
+    ),
+    "score": (
+        ("source", "target"),
+        {
+            "log_probability": (tf.float32, [None]),
+            "token_log_probabilities": (tf.float32, [None, None]),
+            "tokens": (tf.int32, [None]),
+        },
+    ),
+    COUNT: (("text",), {"tokens": (tf.int32, [None])}),
+}
+"""For each signature what it takes and gives."""
+
+
+def load(path: Path) -> Signatures:
+    """Return the signatures of an export for LiteRT.
+
+    Raises:
+        InputError: it is damaged, or the extra litert is missing.
+    """
+    try:
+        from tf_transformer.litert import Translator
+    except ImportError as error:
+        raise InputError(f"{path}: {error}") from None
+    translator = Translator.load(path)
+    functions = Functions(translator)
+    several = bool(translator.source.languages)
+    shapes = dict(SHAPES) | ({"translate_to": SHAPES[DEFAULT]} if several else {})
+    definitions: dict[str, SignatureDef] = {}
+    for name, (takes, gives) in shapes.items():
+        directed = LANGUAGES if several and name not in (DEFAULT, COUNT) else ()
+        cut: Outputs = {} if name == COUNT else {"is_truncated": (tf.bool, [None])}
+        if name == "translate_n_best":
+            gives = {key: (kind, [None, translator.decoding.beam_size]) for key, (kind, _) in gives.items()}
+        definitions[name] = _definition((*takes, *directed), gives | cut)
+    return Signatures(path, definitions, functions)
+
+
+def _definition(takes: Sequence[str], gives: Outputs) -> SignatureDef:
+    definition = SignatureDef(method_name="tensorflow/serving/predict")
+    tensors = ((definition.inputs, name, tf.string, [None]) for name in takes)
+    for place, name, kind, shape in (*tensors, *((definition.outputs, name, *what) for name, what in gives.items())):
+        place[name].name = f"{name}:0"
+        place[name].dtype = kind.as_datatype_enum
+        place[name].tensor_shape.CopyFrom(tf.TensorShape(shape).as_proto())
+    return definition
+
+
+class Functions:
+    """What the signatures do, by a translator of `tf_transformer.litert`."""
+
+    def __init__(self, translator: Any):
+        self._translator = translator
+
+    def __call__(self, signature: str, columns: Columns) -> Arrays:
+        """Call a signature with the strings of its inputs."""
+        return {
+            DEFAULT: self._translate,
+            "translate_to": self._translate,
+            "translate_n_best": self._n_best,
+            "translate_with_attention": self._attention,
+            "score": self._score,
+            COUNT: self._count,
+        }[signature](columns)
+
+    def _translate(self, columns: Columns) -> Arrays:
+        found = self._found(columns, 1)
+        return {
+            "translation": _strings([each.texts[0] for each in found]),
+            "score": np.array([each.log_probabilities[0] for each in found], np.float32),
+            "is_truncated": np.array([each.source.is_cut for each in found], bool),
+        }
+
+    def _n_best(self, columns: Columns) -> Arrays:
+        n = self._translator.decoding.beam_size
+        found = self._found(columns, n)
+        return {
+            "translations": _strings([text for each in found for text in each.texts]).reshape(-1, n),
+            "scores": np.array([each.scores for each in found], np.float32).reshape(-1, n),
+            "is_truncated": np.array([each.source.is_cut for each in found], bool),
+        }
+
+    def _attention(self, columns: Columns) -> Arrays:
+        found = self._found(columns, 1)
+        weights = self._translator.attention(found)
+        source, target = self._translator.source.pieces, self._translator.target.pieces
+        return {
+            "translation": _strings([each.texts[0] for each in found]),
+            "source_tokens": _filled([[source[id].encode() for id in each.source.ids] for each in found], b""),
+            "target_tokens": _filled([[target[id].encode() for id in each.ids[0]] for each in found], b""),
+            "attention": _filled(weights, np.float32(0)),
+            "is_truncated": np.array([each.source.is_cut for each in found], bool),
+        }
+
+    def _score(self, columns: Columns) -> Arrays:
+        pairs = list(zip(_texts(columns["source"]), _texts(columns["target"]), strict=True))
+        scores, cut = self._translator.score(pairs, self._directions(columns))
+        return {
+            "log_probability": np.array([sum(row) for row in scores], np.float32),
+            "token_log_probabilities": _filled(scores, np.float32(0)),
+            "tokens": np.array([len(row) for row in scores], np.int32),
+            "is_truncated": np.array(cut, bool),
+        }
+
+    def _count(self, columns: Columns) -> Arrays:
+        return {"tokens": np.array(self._translator.count_tokens(_texts(columns["text"])), np.int32)}
+
+    def _found(self, columns: Columns, n: int) -> list[Any]:
+        return self._translator.search(_texts(columns["text"]), n, self._directions(columns))
+
+    def _directions(self, columns: Columns) -> list[tuple[str, str]] | None:
+        if not set(LANGUAGES) <= columns.keys():
+            return None
+        return list(zip(*(_texts(columns[name]) for name in LANGUAGES), strict=True))
+
+
+def _texts(column: list[bytes]) -> list[str]:
+    """Return strings; what is no UTF-8 is read as U+FFFD, as in a SavedModel."""
+    return [text.decode("utf-8", "replace") for text in column]
+
+
+def _strings(texts: list[str]) -> np.ndarray:
+    return np.array([text.encode() for text in texts], object)
+
+
+def _filled(rows: Sequence[Any], nothing: Any) -> np.ndarray:
+    """Return rows of unlike lengths, or matrices, as one array, filled up."""
+    arrays = [np.array(row, object if isinstance(nothing, bytes) else np.float32) for row in rows]
+    widths = [max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)] if arrays else [0]
+    filled = np.full((len(arrays), *widths), nothing, arrays[0].dtype if arrays else object)
+    for place, array in zip(filled, arrays, strict=True):
+        place[tuple(map(slice, array.shape))] = array
+    return filled
