@@ -8,12 +8,12 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "tf_transformer"
 ORDER = [
     {"errors", "registration", "version"},
-    {"config", "evaluation", "files", "lines", "lock"},
+    {"config", "evaluation", "files", "in_batches", "lines", "lock"},
     {"vocabulary"},
     {"decoding", "model", "tokenizers"},
     {"data", "runs"},
-    {"translation"},
     {"litert"},
+    {"translation"},
     {"export", "importers", "serving", "training"},
     {"commands"},
     {"beam"},

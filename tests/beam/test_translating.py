@@ -63,6 +63,16 @@ def write(folder: Path, lines: list[str]) -> list[str]:
     return [str(folder / "one.txt"), str(folder / "two.gz")]
 
 
+def test_an_export_for_litert_translates_likewise(
+    lines: list[str], translated: list[str], copy_run: Path, tmp_path: Path
+) -> None:
+    arguments = ["--format", "litert", "--quantize", "float32", "--run-dir", str(copy_run)]
+    assert command_line(["export", *arguments, "--output", str(tmp_path / "litert")]) == 0
+    run(write(tmp_path, lines), str(tmp_path / "out"), str(tmp_path / "litert"))
+    different = sum(one != other for one, other in zip(joined(tmp_path / "out"), translated, strict=True))
+    assert different <= 1  # a near-tie
+
+
 def test_sentences_keep_their_keys(lines: list[str], translated: list[str], copy_export: Path) -> None:
     with Pipeline("FnApiRunner") as pipeline:
         found = pipeline | beam.Create(list(enumerate(lines))) | Translate(str(copy_export))
@@ -117,6 +127,6 @@ def test_the_command(
     command = ["translate", *(f"--input={path}" for path in inputs), "--output", str(tmp_path / "output")]
     rest = ["--", "--runner", "FnApiRunner"]
     assert main([*command, "--model", str(copy_run), *rest]) == 2
-    assert b"is not an exported SavedModel" in capfdbinary.readouterr().err
+    assert b"is not an exported model" in capfdbinary.readouterr().err
     assert main([*command, "--model", str(copy_export), *rest]) == 0
     assert joined(tmp_path / "output") == translated

@@ -16,6 +16,7 @@ from tf_transformer.config import DecodingConfig
 from tf_transformer.data.chunks import digest_of, split_lines
 from tf_transformer.errors import InputError
 from tf_transformer.lines import decoded, line_blocks
+from tf_transformer.runs.descriptions import LITERT_MODEL
 
 if TYPE_CHECKING:
     from tf_transformer.translation.results import TextTranslator
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 LINES = 8_192
 """Lines that are translated at once, and written to a file of their own."""
 DONE, LEFT = "done", "left"
-FINGERPRINT = "fingerprint.pb"
-"""The file by which TensorFlow tells SavedModels apart."""
+IDENTIFYING = ("fingerprint.pb", LITERT_MODEL)
+"""The file by which TensorFlow tells SavedModels apart; an export for LiteRT is told by its model."""
 SUMMARY = "translations.json"
 """What says that all lines are translated."""
 
@@ -48,14 +49,14 @@ class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"
     ):
         super().__init__(**settings)
         self.model = absolute(model)
-        if StoredFolder(self.model).size(FINGERPRINT) is None:
-            raise InputError(f"{model} is not an exported SavedModel: it has no {FINGERPRINT}. Export the run first")
+        if not _identifying(self.model):
+            raise InputError(f"{model} is not an exported model: it has neither {' nor '.join(IDENTIFYING)}")
         self.decoding = decoding
         self.batch_tokens = batch_tokens
 
     def load_model(self) -> "TextTranslator":
         """Return what translates."""
-        from tf_transformer.translation.opening import open_translator  # TensorFlow: workers alone need it
+        from tf_transformer.translation.opening import open_translator  # workers alone need what translates
 
         with contextlib.ExitStack() as stack:
             path = self.model
@@ -68,7 +69,7 @@ class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"
         self, batch: Sequence[Sequence[str]], model: "TextTranslator", inference_args: dict[str, Any] | None = None
     ) -> Iterator[list[str]]:
         """Yield for each list of sentences that of their translations."""
-        from tf_transformer.translation.in_batches import translate_lines
+        from tf_transformer.in_batches import translate_lines
 
         sentences = itertools.chain.from_iterable(batch)
         found = translate_lines(
@@ -175,7 +176,13 @@ def _blocks(inputs: list[str]) -> Iterator[Block]:
 
 def _identity(handler: TranslationHandler) -> str:
     """Return what tells the translations of an export from those of another."""
-    return digest_of(StoredFolder(handler.model).read(FINGERPRINT), repr(handler.decoding).encode())
+    (name,) = _identifying(handler.model)
+    return digest_of(StoredFolder(handler.model).read(name), repr(handler.decoding).encode())
+
+
+def _identifying(model: str) -> list[str]:
+    """Return the name of the file that identifies an export; none where it is no export."""
+    return [name for name in IDENTIFYING if StoredFolder(model).size(name) is not None][:1]
 
 
 def _facts(number: int) -> str:

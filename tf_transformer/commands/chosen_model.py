@@ -54,20 +54,11 @@ class ChosenModel:
             InputError: a model of several languages, and none given.
         """
         self.decoding.check_directed(self.described.languages)
-        if is_litert(self.described.path):
-            return _open_litert(self.described, self.decoding)
-        import_tensorflow()
+        if not is_litert(self.described.path):
+            import_tensorflow()
         from tf_transformer.translation.opening import open_translator
 
         return open_translator(self.described, self.decoding)
-
-
-def _open_litert(described: Described, decoding: config.DecodingConfig) -> "TextTranslator":
-    try:
-        from tf_transformer.litert import Translator
-    except ImportError as error:
-        raise InputError(str(error)) from None
-    return Translator.load(described, decoding)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

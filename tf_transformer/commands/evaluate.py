@@ -120,7 +120,7 @@ def _split(data: DataConfig, options: argparse.Namespace) -> Pairs:
 
 def _translations(model: "TextTranslator", pairs: Pairs, options: argparse.Namespace) -> list[str]:
     """Translate the sources of a split."""
-    from tf_transformer.translation.in_batches import translate_lines
+    from tf_transformer.in_batches import translate_lines
 
     lines = translate_lines(
         model.translate_strings, pairs.sources, count=model.count_tokens, batch_tokens=options.batch_tokens

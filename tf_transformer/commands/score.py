@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> None:
     for file in files:
         file.open("rb").close()  # refused before the model is loaded
     model = chosen_model(options).open()
-    from tf_transformer.translation.in_batches import translate_lines
+    from tf_transformer.in_batches import translate_lines
 
     def count(pairs: list[tuple[str, str]]) -> list[int]:
         return list(map(max, *(model.count_tokens(list(side)) for side in zip(*pairs, strict=True))))

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> None:
     chosen = chosen_model(options)
     chosen.decoding.check_n_best(options.n_best)
     model = chosen.open()
-    from tf_transformer.translation.in_batches import translate_lines
+    from tf_transformer.in_batches import translate_lines
 
     def translated(lines: list[str], numbers: Sequence[int]) -> list[list[tuple[str, float]]]:
         if options.scores or options.n_best > 1:

@@ -10,12 +10,11 @@ import numpy as np
 from tf_transformer.config import DecodingConfig
 from tf_transformer.config.special_tokens import END, PAD, START, UNKNOWN
 from tf_transformer.errors import InputError
+from tf_transformer.in_batches import batches_of, warn_of_cut
 from tf_transformer.litert.encoding import Directions, Encoded, encode_sources, encoded, padded, tokenised
 from tf_transformer.litert.model import CachedSteps, Model
 from tf_transformer.litert.search import Hypotheses, search
 from tf_transformer.runs.descriptions import LITERT_MODEL, Described, is_litert
-from tf_transformer.translation.cut import warn_of_cut
-from tf_transformer.translation.in_batches import batches_of
 from tf_transformer.vocabulary import SPACE_MARK, Vocabulary
 
 BATCH_TOKENS = 2048

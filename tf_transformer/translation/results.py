@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_transformer.errors import InputError
-from tf_transformer.translation.cut import warn_of_cut
+from tf_transformer.in_batches import warn_of_cut
 
 
 class Languages(NamedTuple):

@@ -8,8 +8,8 @@ import keras
 
 from tf_transformer.data import Pairs
 from tf_transformer.evaluation import bleu_metric
+from tf_transformer.in_batches import translate_lines
 from tf_transformer.runs.weights import average_name
-from tf_transformer.translation.in_batches import translate_lines
 from tf_transformer.translation.translator import Translator
 
 

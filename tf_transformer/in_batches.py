@@ -1,6 +1,7 @@
 """Any number of lines through something that takes a batch, in bounded memory."""
 
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
@@ -9,6 +10,7 @@ from tf_transformer.errors import InputError
 MIN_LENGTH = 16
 """Tokens that a line counts for at least: what is written is longer than a source of a word."""
 
+log = logging.getLogger(__name__)
 Line = TypeVar("Line")
 Translated = TypeVar("Translated")
 
@@ -90,3 +92,19 @@ def _one_by_one(
             return [InputError(f"line {batch[0][0]}: {error}")]
         half = len(batch) // 2
         return [*_one_by_one(translate, batch[:half]), *_one_by_one(translate, batch[half:])]
+
+
+def warn_of_cut(sentences: Sequence[str], cut: Iterable[int], numbers: Sequence[int] | None = None) -> None:
+    """Warn of each of the sentences that was cut, by its number where they have numbers.
+
+    Args:
+        sentences: all of a batch.
+        cut: places of those that were cut.
+        numbers: what the sentences are called.
+    """
+    for i in cut:
+        log.warning(
+            "%scut: it has more than max_source_length tokens, or than the model has positions: %.60s ...",
+            f"line {numbers[i]} was " if numbers else "",
+            sentences[i],
+        )

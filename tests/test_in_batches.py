@@ -2,7 +2,7 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer.errors import InputError
-from tf_transformer.translation.in_batches import MIN_LENGTH, translate_lines
+from tf_transformer.in_batches import MIN_LENGTH, translate_lines
 from tf_transformer.translation.results import failures_told
 
 
