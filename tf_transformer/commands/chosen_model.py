@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tf_transformer import config
 from tf_transformer.commands.options import add_settings, only, settings_given
-from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.quiet_tensorflow import import_tensorflow, said_on_failure
 from tf_transformer.data.corpora import direction_of
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export, is_litert
@@ -54,10 +54,14 @@ class ChosenModel:
             InputError: a model of several languages, and none given.
         """
         self.decoding.check_directed(self.described.languages)
-        if not is_litert(self.described.path):
-            import_tensorflow()
         from tf_transformer.translation.opening import open_translator
 
+        if is_litert(self.described.path):
+            with said_on_failure():
+                translator = open_translator(self.described, self.decoding)
+                translator.translate_strings([""])  # LiteRT greets when it first computes
+            return translator
+        import_tensorflow()
         return open_translator(self.described, self.decoding)
 
 

@@ -1,8 +1,32 @@
-"""Importing TensorFlow without its greetings."""
+"""Importing TensorFlow, and opening what LiteRT runs, without their greetings."""
 
+import contextlib
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+
+from tf_transformer.errors import InputError
+
+
+@contextlib.contextmanager
+def said_on_failure() -> Iterator[None]:
+    """Keep what is written to standard error, also by C++, and show it only if an error is raised."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        except InputError:
+            raise  # it says what is wrong in one line
+        except BaseException:
+            said.seek(0)
+            os.write(kept, said.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 def import_tensorflow(onednn: bool | None = None) -> None:
@@ -21,20 +45,9 @@ def import_tensorflow(onednn: bool | None = None) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if onednn is not None:
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", str(int(onednn)))
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as said:
-        os.dup2(said.fileno(), 2)
-        try:
-            import tensorflow as tf
-            import tensorflow_text  # noqa: F401
+    with said_on_failure():
+        import tensorflow as tf
+        import tensorflow_text  # noqa: F401
 
-            tf.config.list_physical_devices()
-            tf.get_logger().setLevel("ERROR")
-        except BaseException:
-            said.seek(0)
-            os.write(kept, said.read())
-            raise
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+        tf.config.list_physical_devices()
+        tf.get_logger().setLevel("ERROR")
