@@ -49,8 +49,11 @@ class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"
     ):
         super().__init__(**settings)
         self.model = absolute(model)
-        if not _identifying(self.model):
+        folder = StoredFolder(self.model)
+        there = [name for name in IDENTIFYING if folder.size(name) is not None]
+        if not there:
             raise InputError(f"{model} is not an exported model: it has neither {' nor '.join(IDENTIFYING)}")
+        self.identifying = there[0]
         self.decoding = decoding
         self.batch_tokens = batch_tokens
 
@@ -176,13 +179,7 @@ def _blocks(inputs: list[str]) -> Iterator[Block]:
 
 def _identity(handler: TranslationHandler) -> str:
     """Return what tells the translations of an export from those of another."""
-    (name,) = _identifying(handler.model)
-    return digest_of(StoredFolder(handler.model).read(name), repr(handler.decoding).encode())
-
-
-def _identifying(model: str) -> list[str]:
-    """Return the name of the file that identifies an export; none where it is no export."""
-    return [name for name in IDENTIFYING if StoredFolder(model).size(name) is not None][:1]
+    return digest_of(StoredFolder(handler.model).read(handler.identifying), repr(handler.decoding).encode())
 
 
 def _facts(number: int) -> str:

@@ -18,6 +18,9 @@ MAX_NGRAM = 100
 """The longest n-grams that a search looks for: each token of one costs operations at every step."""
 
 
+LEAST_DIRECTED = 3
+"""Source tokens that a search must take where the language is one of them."""
+
 MAX_TOKENS = 65_535
 """Of a side of a pair: prepared corpora keep lengths in 16 bits."""
 
@@ -232,6 +235,35 @@ class DecodingConfig(Section):
     def hypotheses(self) -> int:
         """How many translations a search finds: as many as the beam has, and one where it draws."""
         return 1 if self.temperature else self.beam_size
+
+    def most_source(self, positions: int | None, before: int) -> int:
+        """Return the most source tokens that a search takes, the end token among them.
+
+        Args:
+            positions: that the model has learned; None where any will do.
+            before: tokens before the text: 1 where a model has several languages.
+
+        Raises:
+            InputError: there is no room for text beside them.
+        """
+        most = min(self.max_source_length, positions or self.max_source_length)
+        if before and most < LEAST_DIRECTED:
+            raise InputError(
+                f"max_source_length must be at least {LEAST_DIRECTED} for a model of several languages: that of the "
+                f"sentence is a token, and so is the end. Received: {most}"
+            )
+        return most
+
+    def most_given(self, positions: int | None, before: int) -> int:
+        """Return the most tokens of a translation that is given, the end token among them; as `most_source`."""
+        most = self.max_source_length + self.max_extra_length
+        return most if positions is None else min(most, positions - before)
+
+    def most_written(self, positions: int | None, before: int) -> int | None:
+        """Return the most tokens that a search writes whatever the source; None has no limit. As `most_source`."""
+        if positions is None:
+            return self.max_length
+        return min(positions - before, self.max_length or positions)
 
     def check_n_best(self, n: int) -> None:
         """Raise InputError where a search does not find so many translations."""

@@ -75,7 +75,7 @@ def save(
         "heads": config["num_heads"],
         "depth": config["d_model"] // config["num_heads"],
         "vocabulary": target.vocab_size,
-        "max_positions": config["max_positions"] if config["positions"] == "learned" else None,
+        "max_positions": model.most_positions,
         "tokenizers": [*files] * (2 // len(files)),
         "tokens": {"pad": PAD, "unknown": UNKNOWN, "start": START, "end": END},
         "language_tokens": {"source": source.languages, "target": target.languages},

@@ -151,6 +151,8 @@ class CachedSteps:
             self._resize(kept)
             return
         changed = np.flatnonzero(rows != np.arange(len(rows)))
+        if not len(changed):
+            return
         for name in self._model.names:
             cache = self._model.view(name)
             cache[changed, :, : self._length] = cache[rows[changed], :, : self._length]

@@ -3,6 +3,7 @@
 What each search is, and why it stops where it does, is said there.
 """
 
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -83,17 +84,17 @@ def search(
     size, width = len(limits), decoding.beam_size
     state = _State.begun(first, limits, padding, width)
     results = _Results(size, width)
-    live = np.flatnonzero(limits > 0)
+    live, rows = np.flatnonzero(limits > 0), np.arange(size * width)
     for position in range(int(limits.max(initial=0))):
         if not len(live):
             break
-        if 2 * len(live) <= len(state.places):
+        kept = np.arange(len(state.places))
+        if 2 * len(live) <= len(kept):
+            kept = live
             results.store(state)
-            steps.take(live, (live[:, None] * width + np.arange(width)).reshape(-1))
-            state = state.take(live)
+            state = state.take(kept)
+        steps.take(kept, rows.reshape(-1, width)[kept].reshape(-1))
         state, rows = _advance(steps, state, position, decoding, n_best)
-        if width > 1 and not np.array_equal(rows, np.arange(len(rows))):
-            steps.take(np.arange(len(state.places)), rows)
         live = np.flatnonzero((state.log_probabilities > IMPOSSIBLE).any(axis=1))
     results.store(state)
     return results.best(n_best, limits)
@@ -154,14 +155,14 @@ class _Results:
         scores, log_probabilities = self._scores[:, :n_best].copy(), self._log_probabilities[:, :n_best].copy()
         log_probabilities[scores == IMPOSSIBLE] = IMPOSSIBLE
         rows = [
-            [row if score > IMPOSSIBLE else row[:0] for row, score in zip(ids, of_sentence, strict=False)]
+            [row[row != PAD] if score > IMPOSSIBLE else row[:0] for row, score in zip(ids, of_sentence, strict=False)]
             for ids, of_sentence in zip(self._ids, scores, strict=True)
         ]
-        longest = max((np.count_nonzero(row) for each in rows for row in each), default=0)
+        longest = max((len(row) for each in rows for row in each), default=0)
         found = np.full((len(limits), n_best, longest), PAD, np.int32)
         for i, each in enumerate(rows):
             for j, row in enumerate(each):
-                found[i, j, : np.count_nonzero(row)] = row[: np.count_nonzero(row)]
+                found[i, j, : len(row)] = row
         scores[limits <= 0, 0] = log_probabilities[limits <= 0, 0] = 0
         return Hypotheses(found, scores, log_probabilities)
 
@@ -209,7 +210,7 @@ def _continuations(
     size, width, _ = state.ids.shape
     rows = state.ids.reshape(size * width, position)
     last = rows[:, -1] if position else np.repeat(state.first, width)
-    forbidden = _forbidden(steps.vocabulary, position, decoding)
+    forbidden = _forbidden(steps.vocabulary, decoding.ban_unknown, position < decoding.min_length)
     found = steps.step(np.ascontiguousarray(last, np.int32), forbidden, min(count, steps.vocabulary))
     tokens, logits = found.tokens, found.logits
     if decoding.no_repeat_ngram:
@@ -228,14 +229,14 @@ def _continuations(
     return tokens, gained, covered
 
 
-def _forbidden(vocabulary: int, position: int, decoding: DecodingConfig) -> np.ndarray:
+@functools.lru_cache(4)
+def _forbidden(vocabulary: int, ban_unknown: bool, ban_end: bool) -> np.ndarray:
     """Return [V], float32: -inf at the tokens that may not stand at a position."""
     forbidden = np.zeros(vocabulary, np.float32)
-    forbidden[[PAD, START, *([UNKNOWN] if decoding.ban_unknown else [])]] = IMPOSSIBLE
-    if position < decoding.min_length:
+    forbidden[[PAD, START, *([UNKNOWN] if ban_unknown else [])]] = IMPOSSIBLE
+    if ban_end and (forbidden == 0).sum() > 1:  # where nothing else may follow, the end does
         forbidden[END] = IMPOSSIBLE
-    if forbidden.max() == IMPOSSIBLE:
-        forbidden[END] = 0  # where nothing else may follow, the end does
+    forbidden.flags.writeable = False
     return forbidden
 
 

@@ -69,6 +69,9 @@ class Translator:
         self.target = target
         self.decoding = decoding
         self.max_positions = max_positions
+        self._before = int(bool(source.languages))
+        """tokens before the text, on both sides"""
+        decoding.most_source(max_positions, self._before)  # there must be room
         self._turn = threading.Lock()
 
     @classmethod
@@ -163,8 +166,9 @@ class Translator:
             labels = padded(written)
             gained = np.empty(labels.shape, np.float32)
             with self._turn:
-                for position, (logits, normalizers, _) in enumerate(self._read([sources[i] for i in batch], labels)):
-                    gained[:, position] = logits[np.arange(len(labels)), labels[:, position]] - normalizers
+                for position, (steps, normalizers) in enumerate(self._read([sources[i] for i in batch], labels)):
+                    logits = steps.logits()[np.arange(len(labels)), labels[:, position]]
+                    gained[:, position] = logits - normalizers
             for i, row, ids in zip(batch, gained, written, strict=True):
                 scores[i] = row[: len(ids)].tolist()
         return scores, [source.is_cut or target.is_cut for source, target in both]
@@ -179,25 +183,25 @@ class Translator:
         for batch in batches_of(lengths, BATCH_TOKENS):
             with self._turn:
                 labels = padded([found[i].ids[0] for i in batch])
-                steps = [attention for *_, attention in self._read([found[i].source for i in batch], labels)]
+                read = [steps.attention() for steps, _ in self._read([found[i].source for i in batch], labels)]
             for row, i in enumerate(batch):
-                own = [step[row, : len(found[i].source.ids)] for step in steps[: len(found[i].ids[0])]]
+                own = [attention[row, : len(found[i].source.ids)] for attention in read[: len(found[i].ids[0])]]
                 weights[i] = np.array(own, np.float32).reshape(len(own), len(found[i].source.ids))
         return [weights[i] for i in range(len(found))]
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
         """Return how many source tokens the search takes of each sentence, the end token among them."""
-        added = 1 + bool(self.source.languages)
-        return [min(len(ids) + added, self._most_source) for ids in tokenised(self.source, sentences)]
+        added, most = 1 + self._before, self.decoding.most_source(self.max_positions, self._before)
+        return [min(len(ids) + added, most) for ids in tokenised(self.source, sentences)]
 
     def _sources(self, sentences: list[str], directions: Directions) -> list[Encoded]:
-        return encode_sources((self.source, self.target), sentences, self._most_source, self.decoding, directions)
+        most = self.decoding.most_source(self.max_positions, self._before)
+        return encode_sources((self.source, self.target), sentences, most, self.decoding, directions)
 
     def _search(self, sources: list[Encoded], n: int) -> Hypotheses:
         ids = padded([each.ids for each in sources])
-        before = bool(self.source.languages)
-        tokens = np.count_nonzero(ids, axis=1) - before
-        limits = np.where(tokens > 1, self._limits(tokens, before), 0)
+        tokens = np.count_nonzero(ids, axis=1) - self._before
+        limits = np.where(tokens > 1, self._limits(tokens), 0)
         steps, first = self._begun(ids, sources, self.decoding.beam_size)
         return search(steps, first, limits, ids == PAD, self.decoding, n)
 
@@ -211,12 +215,11 @@ class Translator:
             first = np.array([each.towards for each in sources], np.int32)
         return steps, first
 
-    def _read(self, sources: list[Encoded], labels: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Read given targets [B, T]; yield logits [B, V], normalizers [B] and attention [B, S] for each position."""
+    def _read(self, sources: list[Encoded], labels: np.ndarray) -> Iterator[tuple[CachedSteps, np.ndarray]]:
+        """Read given targets [B, T]; for each position yield the steps as they are then, and normalizers [B]."""
         steps, first = self._begun(padded([each.ids for each in sources]), sources, 1)
         for ids in np.concatenate([first[:, None], labels], axis=1)[:, :-1].T:
-            normalizers = steps.step(np.ascontiguousarray(ids), self._nothing, 1).normalizers
-            yield steps.logits(), normalizers, steps.attention()
+            yield steps, steps.step(np.ascontiguousarray(ids), self._nothing, 1).normalizers
 
     def _found(self, sources: list[Encoded], hypotheses: Hypotheses) -> Iterator[Found]:
         for source, rows, scores, log_probabilities in zip(sources, *hypotheses, strict=True):
@@ -229,23 +232,15 @@ class Translator:
         return self.target.processor.decode(saying).replace(SPACE_MARK, " ").removeprefix(" ")
 
     def _encoded_targets(self, sentences: list[str]) -> list[Encoded]:
-        most = self.decoding.max_source_length + self.decoding.max_extra_length
-        if self.max_positions is not None:
-            most = min(most, self.max_positions - bool(self.target.languages))
-        return encoded(self.target, sentences, most)
-
-    @property
-    def _most_source(self) -> int:
-        most = self.decoding.max_source_length
-        return min(most, self.max_positions or most)
+        return encoded(self.target, sentences, self.decoding.most_given(self.max_positions, self._before))
 
     @property
     def _nothing(self) -> np.ndarray:
         """[V]: no token is forbidden."""
         return np.zeros(self.model.vocabulary, np.float32)
 
-    def _limits(self, tokens: np.ndarray, before: int) -> np.ndarray:
+    def _limits(self, tokens: np.ndarray) -> np.ndarray:
         """Return the most target tokens of sources of so many tokens, the end token among them; see `Search`."""
-        positions = None if self.max_positions is None else self.max_positions - before
-        most = [length for length in (self.decoding.max_length, positions) if length is not None]
-        return np.minimum(tokens - 1 + self.decoding.max_extra_length, min(most, default=np.iinfo(np.int32).max))
+        limits = tokens - 1 + self.decoding.max_extra_length
+        most = self.decoding.most_written(self.max_positions, self._before)
+        return limits if most is None else np.minimum(limits, most)

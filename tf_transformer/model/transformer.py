@@ -176,6 +176,11 @@ class Transformer(keras.Model):
         context = self.encoder(source_ids, mask=source_mask, training=False)
         return self.decoder.attention(target_ids, context, padding_mask(target_ids), source_mask)
 
+    @property
+    def most_positions(self) -> int | None:
+        """Positions that the model has learned; None where any will do."""
+        return self.config["max_positions"] if self.config["positions"] == "learned" else None
+
     def _logits(self, x: Any) -> Any:
         logits = self.decoder.embedding.tokens.logits if self.output_projection is None else self.output_projection
         y = ops.cast(logits(x), "float32")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -12,8 +12,12 @@ from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.serving.batching import Arrays
 from tf_transformer.serving.signatures import COUNT, DEFAULT, Signatures
+from tf_transformer.serving.tensors import Columns
 
-Columns = dict[str, list[bytes]]
+if TYPE_CHECKING:
+    from tf_transformer.litert import Translator
+    from tf_transformer.litert.translator import Found
+
 Outputs = dict[str, tuple[tf.DType, list[int | None]]]
 """For each output its type and shape."""
 SHAPES: dict[str, tuple[tuple[str, ...], Outputs]] = {
@@ -78,7 +82,7 @@ def _definition(takes: Sequence[str], gives: Outputs) -> SignatureDef:
 class Functions:
     """What the signatures do, by a translator of `tf_transformer.litert`."""
 
-    def __init__(self, translator: Any):
+    def __init__(self, translator: "Translator"):
         self._translator = translator
 
     def __call__(self, signature: str, columns: Columns) -> Arrays:
@@ -97,7 +101,7 @@ class Functions:
         return {
             "translation": _strings([each.texts[0] for each in found]),
             "score": np.array([each.log_probabilities[0] for each in found], np.float32),
-            "is_truncated": np.array([each.source.is_cut for each in found], bool),
+            "is_truncated": _cut(found),
         }
 
     def _n_best(self, columns: Columns) -> Arrays:
@@ -106,7 +110,7 @@ class Functions:
         return {
             "translations": _strings([text for each in found for text in each.texts]).reshape(-1, n),
             "scores": np.array([each.scores for each in found], np.float32).reshape(-1, n),
-            "is_truncated": np.array([each.source.is_cut for each in found], bool),
+            "is_truncated": _cut(found),
         }
 
     def _attention(self, columns: Columns) -> Arrays:
@@ -118,7 +122,7 @@ class Functions:
             "source_tokens": _filled([[source[id].encode() for id in each.source.ids] for each in found], b""),
             "target_tokens": _filled([[target[id].encode() for id in each.ids[0]] for each in found], b""),
             "attention": _filled(weights, np.float32(0)),
-            "is_truncated": np.array([each.source.is_cut for each in found], bool),
+            "is_truncated": _cut(found),
         }
 
     def _score(self, columns: Columns) -> Arrays:
@@ -134,7 +138,7 @@ class Functions:
     def _count(self, columns: Columns) -> Arrays:
         return {"tokens": np.array(self._translator.count_tokens(_texts(columns["text"])), np.int32)}
 
-    def _found(self, columns: Columns, n: int) -> list[Any]:
+    def _found(self, columns: Columns, n: int) -> "list[Found]":
         return self._translator.search(_texts(columns["text"]), n, self._directions(columns))
 
     def _directions(self, columns: Columns) -> list[tuple[str, str]] | None:
@@ -146,6 +150,10 @@ class Functions:
 def _texts(column: list[bytes]) -> list[str]:
     """Return strings; what is no UTF-8 is read as U+FFFD, as in a SavedModel."""
     return [text.decode("utf-8", "replace") for text in column]
+
+
+def _cut(found: "list[Found]") -> np.ndarray:
+    return np.array([each.source.is_cut for each in found], bool)
 
 
 def _strings(texts: list[str]) -> np.ndarray:

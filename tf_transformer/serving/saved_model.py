@@ -10,6 +10,7 @@ from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 from tf_transformer.errors import InputError
 from tf_transformer.serving.batching import Arrays
 from tf_transformer.serving.signatures import Signatures
+from tf_transformer.serving.tensors import Columns
 
 
 def load(path: Path) -> Signatures:
@@ -26,7 +27,7 @@ def load(path: Path) -> Signatures:
         # Whatever TensorFlow and protobuf raise for bytes that are wrong: there are a dozen kinds.
         raise InputError(f"cannot load {path}: {error}") from error
 
-    def function(signature: str, columns: dict[str, list[bytes]]) -> Arrays:
+    def function(signature: str, columns: Columns) -> Arrays:
         tensors = {name: tf.constant(column, tf.string) for name, column in columns.items()}
         return {name: tensor.numpy() for name, tensor in model.signatures[signature](**tensors).items()}
 

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 from google.protobuf.json_format import MessageToDict
-from tensorflow.core.framework.types_pb2 import DT_INT32, DT_INT64, DT_STRING, DataType
+from tensorflow.core.framework.types_pb2 import DT_STRING, DataType
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef, TensorInfo
 
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.serving.batching import Arrays, Sentence
+from tf_transformer.serving.tensors import Columns
 
 DEFAULT = "serving_default"
 """The signature of a request that names none."""
@@ -36,7 +38,7 @@ class Signatures:
         self,
         path: Path,
         definitions: Mapping[str, SignatureDef],
-        function: Callable[[str, dict[str, list[bytes]]], Arrays],
+        function: Callable[[str, Columns], Arrays],
     ):
         self.definitions = definitions
         self._function = function
@@ -81,7 +83,7 @@ class Signatures:
 
     def _is_count(self) -> bool:
         outputs = list(self.definitions[COUNT].outputs.values()) if COUNT in self.definitions else []
-        is_number = [output.dtype in (DT_INT32, DT_INT64) and _rank(output) == 1 for output in outputs]
+        is_number = [tf.as_dtype(output.dtype).is_integer and _rank(output) == 1 for output in outputs]
         return is_number == [True] and self.inputs[COUNT] == ("text",)
 
 

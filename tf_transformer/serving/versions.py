@@ -4,10 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tf_transformer.runs.descriptions import LITERT_MODEL
-
-MODEL_FILES = ("saved_model.pb", LITERT_MODEL)
-"""A folder with one of them is a model."""
+from tf_transformer.runs.descriptions import is_export, is_litert
 
 
 class Found(NamedTuple):
@@ -33,7 +30,7 @@ class Versions:
     @property
     def is_one(self) -> bool:
         """Whether there is one model, not a folder of them."""
-        return any((self._path / name).exists() for name in MODEL_FILES)
+        return _is_model(self._path)
 
     def to_try(self, served: int | None) -> Iterator[Found]:
         """Yield the versions that may take over from the one that is served, the newest first.
@@ -56,8 +53,12 @@ class Versions:
     def _folders(self) -> dict[int, Path]:
         if self.is_one:
             return {int(self._path.name) if self._path.name.isdecimal() else 1: self._path}
-        folders = (file.parent for name in MODEL_FILES for file in self._path.glob(f"*/{name}"))
-        return {int(folder.name): folder for folder in folders if folder.name.isdecimal()}
+        folders = (folder for folder in self._path.glob("*") if folder.name.isdecimal())
+        return {int(folder.name): folder for folder in folders if _is_model(folder)}
+
+
+def _is_model(folder: Path) -> bool:
+    return is_export(folder) or is_litert(folder)
 
 
 def _stamp(folder: Path) -> Any:

@@ -65,11 +65,6 @@ class Search:
         """Return what those after `written` [B, T] attend to: [B, T, S], the mean of the attention layer's heads."""
         return self._mean_of_heads(self.model.attention((ids, written)))
 
-    @property
-    def most_positions(self) -> int | None:
-        """Positions that the model has learned; None where any will do."""
-        return self.model.config["max_positions"] if self.model.config["positions"] == "learned" else None
-
     def _find_compiled(
         self, ids: tf.Tensor, keys: tf.Tensor, limits: tf.Tensor, n_best: int, prefix: Any, languages: Any
     ) -> Hypotheses:
@@ -77,8 +72,8 @@ class Search:
         size, width = tf.shape(ids)[0], tf.shape(ids)[1]
         rows = [0, _power_of_two(size) - size]
         columns = tf.maximum(_power_of_two(width), MIN_WIDTH)
-        if self.most_positions is not None:
-            columns = tf.minimum(columns, self.most_positions)
+        if self.model.most_positions is not None:
+            columns = tf.minimum(columns, self.model.most_positions)
         uniform = self._uniform(keys, self._limit(columns, 0))
         if tf.is_tensor(uniform):
             uniform = tf.pad(uniform, [rows, [0, 0]])
@@ -171,10 +166,9 @@ class Search:
 
         So many are read before the first of them, besides the start token.
         """
-        positions = None if self.most_positions is None else self.most_positions - before
-        most = [length for length in (self.decoding.max_length, positions) if length is not None]
         limit = tokens - 1 + self.decoding.max_extra_length
-        return tf.minimum(limit, min(most)) if most else limit
+        most = self.decoding.most_written(self.model.most_positions, before)
+        return limit if most is None else tf.minimum(limit, most)
 
     def _uniform(self, keys: tf.Tensor, length: tf.Tensor) -> Any:
         """Return numbers [B, length], at least 0 and below 1, where there is drawing: each key has its own."""

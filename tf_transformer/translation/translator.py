@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from tf_transformer.config import DecodingConfig
 from tf_transformer.decoding import Hypotheses
-from tf_transformer.errors import InputError
 from tf_transformer.model import Transformer
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import check_backend, load
@@ -26,9 +25,6 @@ from tf_transformer.translation.results import (
     token_scores_of,
 )
 from tf_transformer.translation.search import Search
-
-LEAST_DIRECTED = 3
-"""Source tokens that a search must take where the language is one of them."""
 
 
 class Translator(tf.Module):
@@ -61,11 +57,7 @@ class Translator(tf.Module):
         self.decoding = decoding or DecodingConfig()
         self.decoding.check_languages(source_tokenizer.languages)
         self._search = Search(model, self.decoding)
-        if source_tokenizer.languages and self._most_source < LEAST_DIRECTED:
-            raise InputError(
-                f"max_source_length must be at least {LEAST_DIRECTED} for a model of several languages: that of the "
-                f"sentence is a token, and so is the end. Received: {self._most_source}"
-            )
+        self._most_source = self.decoding.most_source(model.most_positions, bool(source_tokenizer.languages))
         self._n_best: dict[int, Any] = {}
         strings = tf.TensorSpec([None], tf.string)
         self._score = tf.function(lambda source, target: self.score(source, target), input_signature=[strings] * 2)
@@ -245,15 +237,8 @@ class Translator(tf.Module):
 
     def _encode_target(self, text: tf.Tensor) -> Source:
         """Tokenise translations, and cut what is longer than the search could write."""
-        most = self.decoding.max_source_length + self.decoding.max_extra_length
-        positions = self._search.most_positions
-        room = most if positions is None else positions - bool(self.target_tokenizer.languages)
-        return _encoded(self.target_tokenizer.tokenize(text), min(most, room))
-
-    @property
-    def _most_source(self) -> int:
-        most = self.decoding.max_source_length
-        return min(most, self._search.most_positions or most)
+        most = self.decoding.most_given(self.model.most_positions, bool(self.target_tokenizer.languages))
+        return _encoded(self.target_tokenizer.tokenize(text), most)
 
     @failures_told()
     def translate_strings(
