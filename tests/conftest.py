@@ -62,3 +62,17 @@ def copy_export(copy_run, made_once) -> Path:
         assert main(["export", "--run-dir", str(copy_run), "--output", str(output / "1")]) == 0
 
     return made_once("copy_export", export) / "1"
+
+
+@pytest.fixture(scope="session")
+def copy_litert(copy_run, made_once) -> Callable[[str], Path]:
+    """Its exports for LiteRT, by what their weights are held in."""
+
+    def get(quantize: str) -> Path:
+        def export(output: Path) -> None:
+            kind = ["--format", "litert", "--quantize", quantize]
+            assert main(["export", *kind, "--run-dir", str(copy_run), "--output", str(output / "1")]) == 0
+
+        return made_once(f"copy_litert_{quantize}", export) / "1"
+
+    return get

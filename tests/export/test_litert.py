@@ -1,5 +1,6 @@
 """The file for LiteRT, as an app on a phone uses it: by its signatures and the JSON alone."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -8,7 +9,6 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 
-from tf_transformer.commands.main import main
 from tf_transformer.errors import InputError
 from tf_transformer.export.litert import export
 from tf_transformer.litert import Translator
@@ -20,12 +20,8 @@ LINES = ["a b c d e f", "k j i h", "b b a c d e d g"]
 
 
 @pytest.fixture(scope="module")
-def exported(copy_run, made_once) -> Path:
-    def make(folder: Path) -> None:
-        arguments = ["--run-dir", str(copy_run), "--output", str(folder), "--beam-size", "1"]
-        assert main(["export", "--format", "litert", "--quantize", "float32", *arguments]) == 0
-
-    return made_once("copy_litert", make)
+def exported(copy_litert) -> Path:
+    return copy_litert("float32")
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +72,9 @@ def test_an_app_translates_by_what_the_page_says(exported, facts):
             written.append(token)
         return target.processor.decode(written)
 
-    assert [translate(line) for line in LINES] == Translator.load(exported).translate_strings(LINES)
+    translator = Translator.load(exported)
+    translator.decoding = dataclasses.replace(translator.decoding, beam_size=1)
+    assert [translate(line) for line in LINES] == translator.translate_strings(LINES)
 
 
 def test_the_page_names_what_is_there(exported, facts):

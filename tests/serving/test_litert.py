@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.serving.conftest import SENTENCES
-from tf_transformer.commands.main import main
 from tf_transformer.data.toy import copy_task
 from tf_transformer.serving import litert, saved_model
 from tf_transformer.serving.limits import Limits
@@ -19,12 +18,8 @@ ODD = ["", "a b", "z" * 40, "\u2581 x", "h g f e d c b a"]
 
 
 @pytest.fixture(scope="module")
-def folder(copy_run, made_once):
-    def make(path):
-        arguments = ["--format", "litert", "--quantize", "float32", "--run-dir", str(copy_run)]
-        assert main(["export", *arguments, "--output", str(path / "1")]) == 0
-
-    return made_once("copy_served_litert", make)
+def folder(copy_litert):
+    return copy_litert("float32").parent
 
 
 def test_signatures_are_those_of_a_saved_model(folder, copy_export):
