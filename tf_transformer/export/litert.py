@@ -116,7 +116,7 @@ def converted(model: Transformer, attention_layer: int | None = None, quantize: 
 def _encode(model: Transformer) -> Callable[..., Any]:
     """Return the signature of the encoder."""
 
-    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name="ids")])
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name="ids")], autograph=False)
     def encode(ids: tf.Tensor) -> dict[str, tf.Tensor]:
         memory = model.encode(ids)
         found = {MASK: tf.squeeze(memory.mask, 1)}
@@ -141,7 +141,10 @@ def _decode(model: Transformer, attention_layer: int | None) -> Callable[..., An
         **{name.format(i): kept for name in (*MEMORY, *CACHE) for i in layers},
     }
 
-    @tf.function(input_signature=[tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in specs.items()])
+    @tf.function(
+        input_signature=[tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in specs.items()],
+        autograph=False,
+    )
     def decode(*given: tf.Tensor) -> dict[str, tf.Tensor]:
         of = dict(zip(specs, given, strict=True))
         memory = Memory(tuple(KeyValue(*(of[name.format(i)] for name in MEMORY)) for i in layers), of[MASK][:, None])

@@ -100,30 +100,30 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
         found = translator.translate(text, languages)
         return {"translation": found.texts, "score": found.scores, "is_truncated": found.is_truncated}
 
-    @tf.function(input_signature=[text])
+    @tf.function(input_signature=[text], autograph=False)
     def serving_default(text: tf.Tensor) -> dict[str, tf.Tensor]:
         return translated(text, None)
 
-    @tf.function(input_signature=[text, *pair])
+    @tf.function(input_signature=[text, *pair], autograph=False)
     def translate_to(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
         return translated(text, named(languages))
 
-    @tf.function(input_signature=[text, *pair])
+    @tf.function(input_signature=[text, *pair], autograph=False)
     def translate_n_best(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
         found = translator.translate_n_best(text, n, languages=named(languages))
         return {"translations": found.texts, "scores": found.scores, "is_truncated": found.is_truncated}
 
-    @tf.function(input_signature=[text, *pair])
+    @tf.function(input_signature=[text, *pair], autograph=False)
     def translate_with_attention(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
         found = translator.translate_with_attention(text, named(languages))._asdict()
         return {"translation": found.pop("texts"), **found}
 
-    @tf.function(input_signature=[source, target, *pair])
+    @tf.function(input_signature=[source, target, *pair], autograph=False)
     def score(source: tf.Tensor, target: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
         found = translator.score(source, target, named(languages))._asdict()
         return {"log_probability": found.pop("log_probabilities"), "tokens": found.pop("lengths"), **found}
 
-    @tf.function(input_signature=[text])
+    @tf.function(input_signature=[text], autograph=False)
     def count_tokens(text: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"tokens": translator.count(text)}
 

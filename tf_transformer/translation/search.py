@@ -84,7 +84,7 @@ class Search:
             languages = tf.pad(languages, [rows])
         if n_best not in self._compiled:
             find = functools.partial(self._find, n_best=n_best, is_fixed=True)
-            self._compiled[n_best] = tf.function(find, jit_compile=True)
+            self._compiled[n_best] = tf.function(find, jit_compile=True, autograph=False)
         ids = tf.pad(ids, [rows, [0, columns - width]])
         found = self._compiled[n_best](ids, tf.pad(limits, [rows]), uniform, prefix, languages)
         return tf.nest.map_structure(lambda tensor: tensor[:size], found)
