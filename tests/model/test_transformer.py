@@ -76,7 +76,7 @@ def test_decoding_step_by_step_equals_the_whole(option):
     model = build(**option)
     source, target = ids(B, S), ids(B, T)
     source[0, 3:] = 0
-    whole, whole_weights = model((source, target)), model.attention((source, target))
+    whole, whole_weights = model((source, target)), model.attention((source, target)).cross
     for weights in whole_weights:
         np.testing.assert_allclose(np.sum(weights, axis=-1), 1, atol=1e-5)
         assert not np.any(weights[0, :, :, 3:])
@@ -124,7 +124,7 @@ def test_the_bias_is_added_to_the_logits_whether_or_not_they_are_tied(share):
 def test_the_decoder_may_have_another_number_of_layers():
     model = build(num_decoder_layers=3)
     assert (len(model.encoder.stack), len(model.decoder.stack)) == (2, 3)
-    assert len(model.attention((ids(B, S), ids(B, T)))) == 3
+    assert len(model.attention((ids(B, S), ids(B, T))).cross) == 3
     assert model.encoder.count_params() < model.decoder.count_params()
 
 

@@ -10,10 +10,11 @@ import tensorflow as tf
 from tf_transformer import load
 from tf_transformer.errors import InputError
 from tf_transformer.model.linear import Linear
+from tf_transformer.model.low_rank import FACTORS
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.averaging import average_run
 from tf_transformer.runs.directory import RunDirectory
-from tf_transformer.runs.weights import FACTORS, build_model, restore_best, train_low_rank, weights
+from tf_transformer.runs.weights import build_model, restore_best, weights
 from tf_transformer.training.fit import train
 
 RANK = 3
@@ -92,7 +93,7 @@ def test_the_factors_alone_are_trained(base, tuned):
 def test_merged_the_model_computes_the_same(tuned):
     merged = load(tuned.path).model
     apart = build_model(tuned.config)
-    train_low_rank(apart, RANK)
+    apart.enable_lora(RANK)
     factors = {name: weight for name, weight in weights(apart).items() if weight.trainable}
     checkpoints.restore(tuned.frozen, {name: w for name, w in weights(apart).items() if not w.trainable})
     checkpoints.restore(tuned.best_checkpoint(), factors)

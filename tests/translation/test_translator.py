@@ -195,7 +195,7 @@ def test_a_long_sentence_is_cut_and_the_rest_of_the_batch_is_as_it_was(tokenizer
     assert scored.lengths[2] == (29 if option else 34)
     translator.translate_strings(texts)
     assert [r.message for r in caplog.records if r.name == "tf_transformer.in_batches"] == [
-        f"cut: it has more than max_source_length tokens, or than the model has positions: {long[:60]} ..."
+        f"cut, because it has more tokens than max_source_length or than the model has positions: {long[:60]} ..."
     ]
     assert translator.count_tokens(texts)[1] == translator.count_tokens(texts)[3] == 29
 
@@ -249,6 +249,12 @@ def test_attention(translator):
     np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=1e-5)
     text = "".join(piece for piece in found.target_tokens if piece != "</s>").replace("▁", " ").strip()
     assert text == translator(SOURCES[0]).numpy().decode()
+    s, t = len(found.source_tokens), len(found.target_tokens)
+    assert (found.encoder.shape, found.decoder.shape) == ((2, 7, s, s), (2, 7, t, t))
+    assert found.read_tokens == ["<s>", *found.target_tokens[:-1]]
+    for weights in (found.encoder, found.decoder):
+        np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
+    assert np.abs(np.triu(found.decoder, 1)).max() == 0 < np.abs(np.triu(found.encoder, 1)).max()
     of_target = translator.attention(SOURCES[0], PAIRS[0][1])
     assert of_target.target_tokens[-1] == "</s>"
     source = translator.encode_source(tf.constant(SOURCES[:1])).ids

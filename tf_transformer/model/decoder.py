@@ -83,17 +83,21 @@ class DecoderLayer(ExplicitMaskLayer):
 
     def call_with_weights(
         self, x: Any, context: Any, mask: Any = None, context_mask: Any = None, training: bool | None = None
-    ) -> tuple[Any, Any]:
-        """As `call`, of a layer that is built: the output, and its weights on the source [B, H, T, S]."""
+    ) -> tuple[Any, Any, Any]:
+        """As `call`, of a layer that is built.
+
+        Returns:
+            The output [B, T, D], the weights of self-attention [B, H, T, T], and those on the context [B, H, T, S].
+        """
         causal = causal_mask(x.shape[1] or keras.ops.shape(x)[1])
         if mask is not None and len(mask.shape) == 2:
             mask = keras.ops.expand_dims(mask, axis=1)  # a padding mask [B, T]
         mask = causal if mask is None else keras.ops.logical_and(boolean(mask), causal)
-        y, _ = self.self_attention(self.self_residual.enter(x), mask=mask, training=training)
+        y, own = self.self_attention(self.self_residual.enter(x), mask=mask, training=training)
         x = self.self_residual.leave(x, y, training)
-        y, weights = self.cross_attention(self.cross_residual.enter(x), context, mask=context_mask, training=training)
+        y, cross = self.cross_attention(self.cross_residual.enter(x), context, mask=context_mask, training=training)
         x = self.cross_residual.leave(x, y, training)
-        return self.feed_forward(x, training=training), weights
+        return self.feed_forward(x, training=training), own, cross
 
     def step(self, x: Any, position: Any, cache: Cache, context: KeyValue, context_mask: Any) -> tuple[Any, Any, Cache]:
         """Decode one new position x [B * K, D] after those in the cache, of K hypotheses for each of B sources.
@@ -162,13 +166,20 @@ class Decoder(Stack):
             x = layer(x, context, mask=mask, context_mask=context_mask, training=training)
         return self.normalised(x)
 
-    def attention(self, ids: Any, context: Any, mask: Any = None, context_mask: Any = None) -> tuple[Any, ...]:
-        """Return for every layer the weights [B, H, T, S] that `call` gives the source, without dropout."""
-        x, all_weights = self.embedding(ids, training=False), []
+    def attention(
+        self, ids: Any, context: Any, mask: Any = None, context_mask: Any = None
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Return for every layer the weights of `call` without dropout.
+
+        Returns:
+            Those of self-attention, each [B, H, T, T], and those on the source, each [B, H, T, S].
+        """
+        x, weights = self.embedding(ids, training=False), []
         for layer in self.stack:
-            x, weights = layer.call_with_weights(x, context, mask, context_mask, training=False)
-            all_weights.append(weights)
-        return tuple(all_weights)
+            x, *of_layer = layer.call_with_weights(x, context, mask, context_mask, training=False)
+            weights.append(of_layer)
+        own, cross = zip(*weights, strict=True)
+        return own, cross
 
     def memorize(self, context: Any, context_mask: Any) -> Memory:
         """Project the encoded source [B, S, D] for every layer, once for all steps."""

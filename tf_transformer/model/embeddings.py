@@ -8,6 +8,7 @@ from keras import ops
 
 from tf_transformer.config.model import PositionOptions
 from tf_transformer.model.gradients import with_gradient
+from tf_transformer.model.linear import not_quantized
 from tf_transformer.model.options import taken, with_options
 from tf_transformer.model.positions import KINDS, positional_encoding
 
@@ -49,6 +50,10 @@ class TokenEmbedding(keras.layers.Layer):
             # slower than this one, on a CPU without oneDNN.
             return ops.transpose(ops.matmul(self.table, ops.transpose(rows)))
         return ops.reshape(ops.matmul(rows, ops.transpose(self.table)), (*ops.shape(x)[:-1], self.vocab_size))
+
+    def quantize(self, mode: str | None = None, **_: Any) -> None:
+        """Refuse, as `Linear.quantize`."""
+        raise NotImplementedError(not_quantized(self, mode))
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """Return [B, T, D]."""

@@ -51,8 +51,12 @@ class EncoderLayer(ExplicitMaskLayer):
 
     def call(self, x: Any, mask: Any = None, training: bool | None = None) -> Any:
         """Encode x [B, S, D] -> [B, S, D]; `mask` is boolean, True = attend, and broadcasts to [B, S, S]."""
-        y, _ = self.self_attention(self.residual.enter(x), mask=mask, training=training)
-        return self.feed_forward(self.residual.leave(x, y, training), training=training)
+        return self.call_with_weights(x, mask, training)[0]
+
+    def call_with_weights(self, x: Any, mask: Any = None, training: bool | None = None) -> tuple[Any, Any]:
+        """As `call`, of a layer that is built: the output, and the weights of its attention [B, H, S, S]."""
+        y, weights = self.self_attention(self.residual.enter(x), mask=mask, training=training)
+        return self.feed_forward(self.residual.leave(x, y, training), training=training), weights
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """Return the shape of the input."""
@@ -103,6 +107,14 @@ class Encoder(Stack):
             x = layer(x, mask=mask, training=training)
         return self.normalised(x)
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    def attention(self, ids: Any, mask: Any = None) -> tuple[Any, tuple[Any, ...]]:
+        """Return the output of `call` and for every layer the weights of its attention [B, H, S, S]; no dropout."""
+        x, weights = self.embedding(ids, training=False), []
+        for layer in self.stack:
+            x, of_layer = layer.call_with_weights(x, mask, training=False)
+            weights.append(of_layer)
+        return self.normalised(x), tuple(weights)
+
+    def compute_output_shape(self, ids_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """Return [B, S, D]."""
-        return (*input_shape, self.config["d_model"])
+        return (*ids_shape, self.config["d_model"])

@@ -4,8 +4,10 @@ from typing import Any
 
 import keras
 
+from tf_transformer.model.low_rank import LowRank
 
-class ExplicitMaskLayer(keras.layers.Layer):
+
+class ExplicitMaskLayer(LowRank, keras.layers.Layer):
     """A layer that takes attention masks as arguments, and hands padding masks of Keras on.
 
     Keras attaches a padding mask [B, T] to the output of `Embedding(mask_zero=True)`, and gives it to the next layer as

@@ -7,13 +7,14 @@ import keras
 
 from tf_transformer.config.model import FeedForwardOptions, NormOptions
 from tf_transformer.model.linear import Linear
+from tf_transformer.model.low_rank import LowRank
 from tf_transformer.model.options import passed_on, taken, with_options
 from tf_transformer.model.residual import Residual
 
 
 @with_options(FeedForwardOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
-class FeedForward(keras.layers.Layer):
+class FeedForward(LowRank, keras.layers.Layer):
     """The position-wise feed-forward sub-layer with its residual connection, dropout and layer norm (paper 3.3).
 
     x [B, T, D] -> [B, T, D].

@@ -111,6 +111,14 @@ class Linear(keras.layers.Layer):
         y = self.activation(y)
         return y if len(x.shape) == 2 else ops.reshape(y, (*ops.shape(x)[:-1], self.units))
 
+    def quantize(self, mode: str | None = None, **_: Any) -> None:
+        """Refuse Keras's quantisation, in which int8 products take longer than float32 ones on CPUs.
+
+        Raises:
+            NotImplementedError: always; `Model.quantize` makes a warning of it.
+        """
+        raise NotImplementedError(not_quantized(self, mode))
+
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """Return [..., units]."""
         return (*input_shape[:-1], self.units)
@@ -124,3 +132,11 @@ class Linear(keras.layers.Layer):
             "use_bias": self.use_bias,
             **({"lora_rank": self.lora_rank, "lora_alpha": self.lora_alpha} if self.lora_rank else {}),
         }
+
+
+def not_quantized(layer: keras.layers.Layer, mode: str | None) -> str:
+    """Return why a layer stays as it is, and what to do instead."""
+    return (
+        f"{type(layer).__name__} keeps its type: Keras's {mode} is slower than float32 on CPUs. "
+        "tf-transformer export --format litert --quantize int8 writes weights of 8 bits"
+    )

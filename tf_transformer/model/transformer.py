@@ -1,7 +1,7 @@
 """The Transformer, in pure Keras."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -11,13 +11,25 @@ from tf_transformer.model.cache import Cache
 from tf_transformer.model.decoder import Decoder, Memory
 from tf_transformer.model.encoder import Encoder
 from tf_transformer.model.linear import Linear
+from tf_transformer.model.low_rank import LowRank
 from tf_transformer.model.masks import padding_mask
 from tf_transformer.model.options import taken, with_options
 
 
+class AttentionWeights(NamedTuple):
+    """The weights of the three kinds of attention (paper 3.2.3), for every layer."""
+
+    encoder: tuple[Any, ...]
+    """of the source to itself, each [B, H, S, S]"""
+    decoder: tuple[Any, ...]
+    """of the target to itself, each [B, H, T, T]"""
+    cross: tuple[Any, ...]
+    """of the target to the source, each [B, H, T, S]"""
+
+
 @with_options(StackOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
-class Transformer(keras.Model):
+class Transformer(LowRank, keras.Model):
     """The encoder-decoder Transformer of "Attention Is All You Need" (paper section 3).
 
     It takes one argument, the pair `(source_ids [B, S], target_ids [B, T])` of integers with padding 0, and gives the
@@ -165,16 +177,17 @@ class Transformer(keras.Model):
         x, weights, cache = self.decoder.step(ids, position, cache, memory)
         return self._logits(x), weights, cache
 
-    def attention(self, inputs: tuple[Any, Any]) -> tuple[Any, ...]:
-        """Return for every layer the weights [B, H, T, S] of the attention to the source, without dropout.
+    def attention(self, inputs: tuple[Any, Any]) -> AttentionWeights:
+        """Return the weights of all attention in a pass through `(source_ids [B, S], target_ids [B, T])`, no dropout.
 
-        Row t of `(source_ids [B, S], target_ids [B, T])` is what was attended to in finding the token after
-        `target_ids[:, t]`.
+        Row t of the decoder's is what was attended to in finding the token after `target_ids[:, t]`.
         """
         source_ids, target_ids = inputs
         source_mask = padding_mask(source_ids)
-        context = self.encoder(source_ids, mask=source_mask, training=False)
-        return self.decoder.attention(target_ids, context, padding_mask(target_ids), source_mask)
+        context, encoder = self.encoder.attention(source_ids, source_mask)
+        return AttentionWeights(
+            encoder, *self.decoder.attention(target_ids, context, padding_mask(target_ids), source_mask)
+        )
 
     @property
     def most_positions(self) -> int | None:

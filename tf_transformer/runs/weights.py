@@ -13,13 +13,10 @@ import tensorflow as tf
 from tf_transformer.config import Config
 from tf_transformer.errors import InputError
 from tf_transformer.model import Transformer
-from tf_transformer.model.linear import Linear
+from tf_transformer.model.low_rank import FACTORS
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.tokenizers import Tokenizer
-
-FACTORS = ("lora_kernel_a", "lora_kernel_b")
-"""What Keras calls the low-rank factors of a kernel. They are scaled by alpha / rank, which is 1 here."""
 
 
 class Loaded(NamedTuple):
@@ -35,11 +32,11 @@ def load(run_dir: str | Path | RunDirectory, dtype: str = "float32") -> Loaded:
     """Return the model of a run, with the weights of its best checkpoint, its tokenizers and its config.
 
     Args:
-        run_dir: of the run, or what has been read of it.
-        dtype: a Keras dtype policy: what the model computes in, whatever it was trained in.
+        run_dir: the path of the run directory, or the directory as it has been read.
+        dtype: the Keras dtype policy in which the model computes, whichever it was trained in.
 
     Raises:
-        InputError: not a run directory, or one without a checkpoint.
+        InputError: `run_dir` is not a run directory, or has no checkpoint.
     """
     run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
     model = build_model(run.config, dtype)
@@ -60,7 +57,7 @@ def build_model(config: Config, dtype: str = "float32") -> Transformer:
 
 
 def check_backend(what: str) -> None:
-    """Raise InputError where Keras is not on TensorFlow, which `what` needs."""
+    """Raise InputError if Keras does not run on TensorFlow, which `what` needs."""
     if (backend := keras.backend.backend()) != "tensorflow":
         raise InputError(
             f"{what} needs Keras on TensorFlow: set KERAS_BACKEND=tensorflow before Keras is imported. "
@@ -69,9 +66,9 @@ def check_backend(what: str) -> None:
 
 
 def restore_best(run: RunDirectory, model: keras.Model) -> dict[str, Any]:
-    """Give a model of the same kind the weights of the best checkpoint, and return the state saved with them.
+    """Set the weights of a model of the same kind to those of the best checkpoint, and return the saved state.
 
-    Low-rank factors that were trained beside them are merged into them. Those that the model has stay as they are.
+    Low-rank factors in the checkpoint are merged into the weights. Low-rank factors of the model stay unchanged.
     """
     by_name = {name: weight for name, weight in weights(model).items() if weight.name not in FACTORS}
 
@@ -89,21 +86,12 @@ def restore_best(run: RunDirectory, model: keras.Model) -> dict[str, Any]:
 
 
 def low_rank_changes(checkpoint: Path) -> dict[str, np.ndarray]:
-    """Return what the low-rank factors of a checkpoint add to kernels, by the names of these."""
+    """Return what the low-rank factors of a checkpoint add to kernels, by the names of the kernels."""
     firsts = [name for name in checkpoints.names_in(checkpoint) if name.endswith(f"/{FACTORS[0]}")]
     kernels = [name.removesuffix(FACTORS[0]) for name in firsts]
     names = saved_names(checkpoint, [kernel + factor for kernel in kernels for factor in FACTORS])
     values = checkpoints.read(checkpoint, names.values())
     return {f"{kernel}kernel": np.matmul(*(values[names[kernel + factor]] for factor in FACTORS)) for kernel in kernels}
-
-
-def train_low_rank(model: keras.Model, rank: int) -> None:
-    """Put low-rank factors beside the kernels of all projections of a built model, and freeze all else (LoRA)."""
-    for layer in model._flatten_layers():
-        if isinstance(layer, Linear):
-            layer.enable_lora(rank)
-    for weight in model.trainable_variables:
-        weight.trainable = weight.name in FACTORS
 
 
 def tokenizers_of(run: RunDirectory) -> tuple[Tokenizer, Tokenizer]:
@@ -115,7 +103,7 @@ def tokenizers_of(run: RunDirectory) -> tuple[Tokenizer, Tokenizer]:
 
 
 def tokenizer_files(source: Tokenizer, target: Tokenizer) -> Mapping[str, bytes]:
-    """Return the files that tokenizers are written to, by name: one where both are the same object."""
+    """Return the contents of tokenizer files by name; there is one file if both tokenizers are the same object."""
     if source is target:
         return {"tokenizer.model": source.model}
     return {"source.model": source.model, "target.model": target.model}
@@ -127,21 +115,21 @@ def weights(model: keras.Model) -> dict[str, Any]:
 
 
 def count_of(model: keras.Model) -> int:
-    """Return how many parameters a model has, without low-rank factors, which are merged."""
+    """Return the number of parameters of a model, without low-rank factors, which are merged."""
     return sum(math.prod(weight.shape) for weight in model.weights if weight.name not in FACTORS)
 
 
 def frozen_of(model: keras.Model) -> dict[str, Any]:
-    """Return those that training leaves as they are."""
+    """Return the weights that training leaves unchanged, by name."""
     return {name: weight for name, weight in weights(model).items() if not weight.trainable}
 
 
 def average_name(weight: str) -> str:
-    """Return the name in checkpoints of the moving average of a weight: Keras's."""
+    """Return the name in checkpoints, which is Keras's, of the moving average of a weight."""
     return f"adam/{weight.replace('/', '_')}_average"
 
 
 def saved_names(checkpoint: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return for each name of a weight the one of what the model has for it: its moving average where it was saved."""
+    """Return, for each weight, the name of its moving average in a checkpoint, or its own name if none was saved."""
     there = checkpoints.names_in(checkpoint)
     return {name: average if (average := average_name(name)) in there else name for name in names}

@@ -54,14 +54,20 @@ class Scored(NamedTuple):
 
 
 class Attention(NamedTuple):
-    """What every token of a translation attended to."""
+    """What every token of a sentence and of its translation attended to; each row of weights adds up to 1."""
 
     source_tokens: list[str]
     """S pieces, the end token among them"""
     target_tokens: list[str]
     """T pieces, the end token among them where there is one"""
     weights: np.ndarray
-    """[layers, heads, T, S], float32; each row adds up to 1"""
+    """[layers, heads, T, S], float32: what target tokens attended to in the source"""
+    encoder: np.ndarray
+    """[layers, heads, S, S]: what source tokens attended to in the source"""
+    decoder: np.ndarray
+    """[layers, heads, T, R]: what the decoder attended to in what it had read, to write each target token"""
+    read_tokens: list[str]
+    """R pieces that the decoder read: the start token, the language where the model has several, and target tokens"""
 
 
 class Aligned(NamedTuple):

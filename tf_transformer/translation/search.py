@@ -1,6 +1,7 @@
 """Search with a Transformer: from source ids to hypotheses, as a `DecodingConfig` says."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -22,13 +23,15 @@ class Search:
     Args:
         model: a built Transformer.
         decoding: how to search.
+        rules: what makes the rules of the search, which see all that it chooses from.
 
     Raises:
         InputError: an attention layer that the model does not have.
     """
 
-    def __init__(self, model: Transformer, decoding: DecodingConfig):
+    def __init__(self, model: Transformer, decoding: DecodingConfig, rules: Callable[..., Rules] = Rules):
         self.model = model
+        self.rules = rules
         self.decoding = decoding
         layers, layer = len(model.decoder.stack), decoding.attention_layer
         if layer is not None and layer > layers:
@@ -63,7 +66,7 @@ class Search:
 
     def alignment(self, ids: tf.Tensor, written: tf.Tensor) -> tf.Tensor:
         """Return what those after `written` [B, T] attend to: [B, T, S], the mean of the attention layer's heads."""
-        return self._mean_of_heads(self.model.attention((ids, written)))
+        return self._mean_of_heads(self.model.attention((ids, written)).cross)
 
     def _find_compiled(
         self, ids: tf.Tensor, keys: tf.Tensor, limits: tf.Tensor, n_best: int, prefix: Any, languages: Any
@@ -113,7 +116,7 @@ class Search:
             step = functools.partial(self._step, before=1)
             cache = self._started(self.model.empty_cache(rows, room), rows, sentences.context)
         banned = (UNKNOWN,) if settings.ban_unknown else ()
-        rules = Rules(START, END, PAD, banned, settings.min_length, settings.no_repeat_ngram)
+        rules = self.rules(START, END, PAD, banned, settings.min_length, settings.no_repeat_ngram)
         if settings.temperature:
             cut = (settings.temperature, settings.top_k, settings.top_p)
             return self._penalised(sample(step, cache, sentences, rules, *cut, capacity=capacity))

@@ -26,7 +26,6 @@ from tf_transformer.translation.results import (
 )
 from tf_transformer.translation.search import Search
 
-
 # Functions are traced without AutoGraph, here and in exports: no Python `if` or `while` depends on a tensor, and
 # converting the code took three quarters of the time until the first translation.
 
@@ -166,12 +165,19 @@ class Translator(tf.Module):
         if target is not None:
             target_ids = self._encode_target(text_of([target])).ids
         read, before = self._read(target_ids, None)
-        weights = self.model.attention((source_ids, read))
-        return Attention(
-            [piece.decode() for piece in self.source_tokenizer.pieces_of(source_ids)[0].numpy()],
-            [piece.decode() for piece in self.target_tokenizer.pieces_of(target_ids)[0].numpy()],
-            np.stack([layer[0, :, before:].numpy().astype(np.float32) for layer in weights]),
+        encoder, decoder, cross = (
+            np.stack([layer[0].numpy().astype(np.float32) for layer in layers])
+            for layers in self.model.attention((source_ids, read))
         )
+        of_source, of_target, of_read = (
+            [piece.decode() for piece in tokenizer.pieces_of(ids[0]).numpy()]
+            for tokenizer, ids in (
+                (self.source_tokenizer, source_ids),
+                (self.target_tokenizer, target_ids),
+                (self.target_tokenizer, read),
+            )
+        )
+        return Attention(of_source, of_target, cross[:, :, before:], encoder, decoder[:, :, before:], of_read)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def _ids(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -180,7 +186,12 @@ class Translator(tf.Module):
         return source.ids, _without_padding(found.ids[:, 0])
 
     def search(
-        self, text: tf.Tensor, n_best: int = 1, prefix: Any = (), languages: Languages | None = None
+        self,
+        text: tf.Tensor,
+        n_best: int = 1,
+        prefix: Any = (),
+        languages: Languages | None = None,
+        search: Search | None = None,
     ) -> tuple[Source, Hypotheses]:
         """Search for the translations of strings [B].
 
@@ -190,6 +201,7 @@ class Translator(tf.Module):
             prefix: strings [B] that the translations begin with, as the tokenizer cuts them, as far as there is room;
                 () has none.
             languages: of each string, where the model has several; by default those of `decoding` for all.
+            search: another search than the translator's own.
 
         Raises:
             InputError: more wanted than there are hypotheses; no languages, or wrong ones.
@@ -202,9 +214,8 @@ class Translator(tf.Module):
                 raise ValueError(f"give a prefix for each string. Received: {prefix.shape=}, {source.ids.shape=}")
             prefix = self.target_tokenizer.tokenize(prefix).to_tensor(PAD)
         keys = tf.strings.to_hash_bucket_fast(text, 2**31 - 1)
-        return source, self._search(
-            source.ids, keys, n_best, prefix, self._target_languages(tf.shape(text)[0], languages)
-        )
+        find = search or self._search
+        return source, find(source.ids, keys, n_best, prefix, self._target_languages(tf.shape(text)[0], languages))
 
     def encode_source(self, text: tf.Tensor, languages: Languages | None = None) -> Source:
         """Tokenise strings [B], and cut what is longer than the search takes."""
