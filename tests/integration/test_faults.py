@@ -21,7 +21,7 @@ from tf_transformer.files import contents_of, settle
 from tf_transformer.lock import sole_writer
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory, find_run
-from tf_transformer.training.callbacks.progress import read_history
+from tf_transformer.runs.history import read_history
 
 pytestmark = pytest.mark.long
 
@@ -179,7 +179,7 @@ def test_preparing_on_a_disk_that_fills_up(command, preparing, tmp_path):
         assert not (disk / "made").exists()
         subprocess.run(["mount", "-o", "remount,size=100m", disk], check=True)
         assert command(*preparing, "--output", disk / "made", "--workers", 2) == 0, command.log.read_text()
-        assert "going on with the preparation" in command.log.read_text()
+        assert "continuing the preparation" in command.log.read_text()
         assert command(*preparing, "--output", tmp_path / "other") == 0
         assert contents(disk / "made") == contents(tmp_path / "other")
     finally:

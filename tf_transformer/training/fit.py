@@ -19,7 +19,8 @@ from tf_transformer.lock import sole_writer
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import OF_RUN
 from tf_transformer.runs.directory import FROZEN, RunDirectory, find_run, write_run
-from tf_transformer.runs.weights import build_model, count_of, frozen_of, restore_best, tokenizer_files, train_low_rank
+from tf_transformer.runs.history import validations
+from tf_transformer.runs.weights import build_model, count_of, frozen_of, restore_best, tokenizer_files
 from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import make_optimizer
@@ -139,7 +140,7 @@ def _finished(run: RunDirectory, config: Config, place: Place) -> str | None:
     settings = config.training
     if place.step >= settings.max_steps:
         return f"it has made {place.step} of {settings.max_steps} updates"
-    past = on.validations(run.history, settings.best_by, place.step)
+    past = validations(run.history, settings.best_by, place.step)
     if settings.early_stopping and on.EarlyStopping(settings.best_by, settings.early_stopping, past).is_over():
         return f"it stopped early, after {place.step} updates"
     return None
@@ -199,7 +200,7 @@ def _stopping(work: _Work) -> list[keras.callbacks.Callback]:
     settings = work.start.config.training
     if not settings.early_stopping:
         return []
-    past = on.validations(work.path / "history.csv", settings.best_by, work.place.step)
+    past = validations(work.path / "history.csv", settings.best_by, work.place.step)
     return [on.EarlyStopping(settings.best_by, settings.early_stopping, past)]
 
 
@@ -222,7 +223,7 @@ def make_trainer(config: Config) -> Trainer:
     float32 = settings.mixed_precision == "float32"
     model = build_model(config, dtype="float32" if float32 else f"mixed_{settings.mixed_precision}")
     if settings.lora_rank:
-        train_low_rank(model, settings.lora_rank)
+        model.enable_lora(settings.lora_rank)
     optimizer = make_optimizer(config)
     optimizer.build(model.trainable_variables)
     trainer = Trainer(model, settings.accumulate)

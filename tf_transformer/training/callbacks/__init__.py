@@ -1,7 +1,7 @@
 """What happens between the steps of `model.fit`."""
 
 from tf_transformer.training.callbacks.order import EpochOrder, StopOnNaN
-from tf_transformer.training.callbacks.progress import History, Progress, TensorBoard, Throughput, validations
+from tf_transformer.training.callbacks.progress import History, Progress, TensorBoard, Throughput
 from tf_transformer.training.callbacks.saving import SaveCheckpoints, SaveOnSignal
 from tf_transformer.training.callbacks.validation import EarlyStopping, TranslateValidation, ValidateAverage
 
@@ -17,5 +17,4 @@ __all__ = [
     "Throughput",
     "TranslateValidation",
     "ValidateAverage",
-    "validations",
 ]

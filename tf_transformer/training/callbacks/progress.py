@@ -11,6 +11,7 @@ import keras
 
 from tf_transformer.data import Batches
 from tf_transformer.files import written_whole
+from tf_transformer.runs.history import read_history
 from tf_transformer.training.callbacks.order import updates
 
 
@@ -115,23 +116,14 @@ class TensorBoard(keras.callbacks.TensorBoard):
         self._global_train_batch = updates(self.model)
 
 
-def read_history(path: Path) -> list[dict[str, str]]:
-    """Return the whole rows of a history; a line that a killed process left unfinished is passed over."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if None not in row and None not in row.values()]
-    return [row for row in rows if row["step"].isdecimal()]
-
-
-def validations(path: Path, best_by: str, step: int) -> list[float]:
-    """Return the validation losses, or the BLEU scores, of a history up to `step`."""
-    rows = [row for row in read_history(path) if int(row["step"]) <= step]
-    return [float(row[f"val_{best_by}"]) for row in rows if row[f"val_{best_by}"]]
+IN_LOG = 60.0
+"""Seconds between two lines of a log."""
 
 
 class Progress(keras.callbacks.ProgbarLogger):
-    """Keras's progress bar with the number of steps of each epoch; a line an epoch where there is no terminal.
+    """Keras's progress bar with the number of steps of each epoch.
+
+    Where there is no terminal, it is a line a minute, and one at the end of an epoch.
 
     Args:
         batches: whose dataset is being fitted.
@@ -157,11 +149,22 @@ class Progress(keras.callbacks.ProgbarLogger):
         left = time_left(self.times, self.max_steps - step)
         print(f"epoch {epoch + 1}, step {step:,} of {self.max_steps:,}{left}", flush=True)
         self.times.clear()
+        self.told = time.perf_counter()
         super().on_epoch_begin(epoch, logs)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Read the clock."""
-        self.times.append(time.perf_counter())
+        """Read the clock, and write the line of a minute."""
+        now = time.perf_counter()
+        self.times.append(now)
+        if self.verbose == 2 and now - self.told >= IN_LOG:
+            self.told = now
+            step = updates(self.model)
+            left = time_left(self.times, self.max_steps - step)
+            print(
+                f"step {step:,} of {self.max_steps:,}, loss {logs['loss']:.4g}, perplexity {logs['perplexity']:.4g}, "
+                f"{logs['tokens_per_second']:,} tokens/s{left}",
+                flush=True,
+            )
         super().on_train_batch_end(batch, logs)
 
 
