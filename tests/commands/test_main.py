@@ -1,7 +1,6 @@
 """Tests of the command line: what it prints, how it exits, and what it leaves on the disk."""
 
 import gzip
-import io
 import json
 import os
 import subprocess
@@ -15,16 +14,11 @@ from typing import Any
 import pytest
 
 from tf_transformer import __version__
-from tf_transformer.commands import evaluate
 from tf_transformer.commands import export as export_command
-from tf_transformer.commands import translate as translate_command
-from tf_transformer.commands.chosen_model import ChosenModel
-from tf_transformer.commands.main import main
-from tf_transformer.config import PRESETS, Config, DecodingConfig, override
+from tf_transformer.commands.main import COMMANDS, main, parser
+from tf_transformer.config import PRESETS, Config, override
 from tf_transformer.data.toy import copy_task
 from tf_transformer.data.toy.copy_task import SIZES
-
-COMMANDS = ("train", "translate", "evaluate", "export", "info", "average", "import", "score", "serve")
 
 
 def tree(path: Path) -> dict[str, bytes | None]:
@@ -116,7 +110,7 @@ EN_DE = ("--source", "en", "--target", "de")
         (["--data", "blank", *EN_DE], ["blank", "no pair", "train"]),
         (["--data", "single.tsv"], ["single.tsv", "no pair", "'val'", "held_out"]),
         (["--data", "columns.tsv"], ["columns.tsv, line 2", "Received: 3"]),
-        (["--data", "cut.tsv.gz"], ["cut.tsv.gz is not a whole gzip file"]),
+        (["--data", "cut.tsv.gz"], ["cut.tsv.gz is not a complete gzip file"]),
         (["--data", "toy", "--source", "de", "--target", "fr"], ["de to en", "Received: de to fr"]),
         (["--data", "copy", "--preset", "smal"], ["unknown preset 'smal'", "did you mean 'small'"]),
         (["--data", "copy", "--max-steps", "0"], ["max_steps", "at least 1", "0"]),
@@ -179,13 +173,13 @@ def test_train_touches_no_folder_that_is_not_its_own(
         (["translate", "--model", "nowhere"], ["nowhere", "no such folder"]),
         (["translate", "--model", "list.txt"], ["list.txt", "no such folder"]),
         (["translate", "--model", "good"], ["good is not a run directory"]),
-        (["translate", "--model", "foreign"], ["foreign is not a SavedModel of ours"]),
+        (["translate", "--model", "foreign"], ["foreign is not a SavedModel exported by tf-transformer"]),
         (["translate", "--model", "good", "--batch-tokens", "0"], ["--batch-tokens", "at least 1", "'0'"]),
         (["translate", "--model", "good", "--batch-tokens", "two"], ["--batch-tokens", "'two'"]),
         (["translate"], ["--model"]),
         (["evaluate", "--model", "nowhere"], ["nowhere", "no such folder"]),
         (["evaluate", "--model", "other"], ["other is not a run directory"]),
-        (["evaluate", "--model", "foreign"], ["foreign is not a SavedModel of ours"]),
+        (["evaluate", "--model", "foreign"], ["foreign is not a SavedModel exported by tf-transformer"]),
         (["evaluate", "--model", "good", "--output", "other"], ["--output other is a folder"]),
         (["evaluate", "--model", "good", "--output", "list.txt/x"], ["list.txt is not a folder"]),
         (["export", "--run-dir", "good", "--output", "other"], ["other exists"]),
@@ -196,8 +190,7 @@ def test_train_touches_no_folder_that_is_not_its_own(
         (["export", "--run-dir", "good"], ["--output"]),
         (["info", "nowhere"], ["nowhere is not a run directory"]),
         (["info", "newer"], ["newer has format version 999"]),
-        (["info", "foreign"], ["foreign is not a SavedModel of ours"]),
-        ([], ["COMMAND"]),
+        (["info", "foreign"], ["foreign is not a SavedModel exported by tf-transformer"]),
         (["trian"], ["'trian'", "train"]),
     ],
 )
@@ -269,69 +262,6 @@ def test_settings_that_belong_together_may_come_one_by_one(trained: list[Config]
     settings = ["--set", "model.d_model=90", "--set", "model.num_heads=6"]
     assert main(["train", "--run-dir", "run", "--data", "copy", *settings]) == 0
     assert (trained[0].model.d_model, trained[0].model.num_heads) == (90, 6)
-
-
-@pytest.fixture
-def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A model of the toy corpus that makes text upper case; the list gets the sizes of its batches."""
-    sizes: list[int] = []
-
-    def shout(sentences: list[str], numbers: object = None) -> list[str]:
-        sizes.append(len(sentences))
-        return [sentence.upper() for sentence in sentences]
-
-    config = override(Config(), {"data": {"corpus": "copy"}})
-    model = SimpleNamespace(
-        translate_strings=shout,
-        n_best_strings=lambda sentences, n, numbers: [[(text, 0.0)] for text in shout(sentences)],
-        count_tokens=lambda sentences: [1] * len(sentences),
-    )
-    monkeypatch.setattr(ChosenModel, "open", lambda choice: model)
-    choice = ChosenModel(SimpleNamespace(config=config, languages=()), DecodingConfig())
-    for command in (evaluate, translate_command):
-        monkeypatch.setattr(command, "chosen_model", lambda options: choice)
-    return sizes
-
-
-def translate(monkeypatch: pytest.MonkeyPatch, raw: bytes, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(raw)))
-    return main(["translate", "--model", "any", *arguments])
-
-
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        (b"", b""),
-        (b"\n", b"\n"),
-        (b"a", b"A\n"),
-        (b"a\n\n\nb\n", b"A\n\n\nB\n"),
-        (b"a\r\nb\r\n", b"A\nB\n"),
-        (b"\xef\xbb\xbfa\nb\n", b"A\nB\n"),
-        ("a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg\rh\x00i\n\ufeffj\n".encode(),) * 2,
-        ("\t \u3000\n🐈\n".encode(),) * 2,
-        (b"long " * 10_000 + b"\nb\n", b"LONG " * 10_000 + b"\nB\n"),
-        (b"".join(b"%d\n" % (i * 7919 % 5003) for i in range(5003)),) * 2,
-    ],
-)
-def test_translate_keeps_order_and_number_of_lines(
-    shouting: list[int],
-    monkeypatch: pytest.MonkeyPatch,
-    capsysbinary: pytest.CaptureFixture[bytes],
-    raw: bytes,
-    expected: bytes,
-) -> None:
-    assert translate(monkeypatch, raw, "--batch-tokens", "112") == 0
-    out, err = capsysbinary.readouterr()
-    letters = bytes.maketrans(b"abcdefghij", b"ABCDEFGHIJ")
-    assert (out, err) == (expected.translate(letters), b"")
-    assert max(shouting, default=0) <= 7
-
-
-def test_translate_names_the_line_that_is_not_utf8(
-    shouting: list[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert translate(monkeypatch, b"a\nb\n\xe4\nc\n") == 2
-    assert capfd.readouterr().err == "tf-transformer: error: standard input, line 3: not UTF-8\n"
 
 
 def test_evaluate(shouting: list[int], work: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -412,6 +342,21 @@ def test_evaluate_leaves_nothing_half_written(
     assert "out.txt: Permission denied" in fails("evaluate", "--model", "any", "--output", "out.txt")
 
 
+def test_without_a_command_the_help_shows_all_of_them_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    helped = capsys.readouterr().out
+    assert main([]) == 0
+    out, err = capsys.readouterr()
+    assert (out, err) == (helped, "")
+    places = [out.index(f"  {name:10} {command.SUMMARY}\n") for name, command in COMMANDS.items()]
+    assert places == sorted(places)
+    for name, command in COMMANDS.items():
+        assert f"$ {command.EXAMPLE}\n" in out
+        assert command.EXAMPLE.split()[:2] == ["tf-transformer", name]
+        parser().parse_args(command.EXAMPLE.split()[1:])
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_every_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit:
@@ -419,6 +364,7 @@ def test_help_of_every_command(command: str, capsys: pytest.CaptureFixture[str])
     out, err = capsys.readouterr()
     assert (exit.value.code, err) == (0, "")
     assert f"usage: tf-transformer {command}" in out
+    assert f"example:\n  {COMMANDS[command].EXAMPLE}\n" in out
     option_lines = [line for line in out.partition("options:")[2].splitlines() if line.startswith("  -")]
     assert option_lines[0].startswith("  -h, --help")
 

@@ -6,7 +6,8 @@ from tf_transformer.commands.checks import check_place
 from tf_transformer.commands.options import positive
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow
 
-SUMMARY = "Write the mean of several checkpoints of a run as a model (paper 6.1)."
+SUMMARY = "Average several checkpoints of a run into one model (paper 6.1)."
+EXAMPLE = "tf-transformer average --run-dir runs/toy --last 2"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from tf_transformer.commands.options import add_settings, only, settings_given
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow, said_on_failure
 from tf_transformer.data.corpora import direction_of
 from tf_transformer.errors import InputError
+from tf_transformer.progress import waiting_for
 from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export, is_litert
 
 if TYPE_CHECKING:
@@ -57,12 +58,13 @@ class ChosenModel:
         from tf_transformer.translation.opening import open_translator
 
         if is_litert(self.described.path):
-            with said_on_failure():
+            with waiting_for("loading the model"), said_on_failure():
                 translator = open_translator(self.described, self.decoding)
                 translator.translate_strings([""])  # LiteRT greets when it first computes
             return translator
         import_tensorflow()
-        return open_translator(self.described, self.decoding)
+        with waiting_for("loading the model"):
+            return open_translator(self.described, self.decoding)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

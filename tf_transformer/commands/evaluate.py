@@ -4,22 +4,21 @@ import argparse
 import dataclasses
 import itertools
 import json
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tf_transformer.commands.checks import check_place
 from tf_transformer.commands.chosen_model import ChosenModel, add_model, add_search, chosen_model
 from tf_transformer.commands.options import DATA_HELP, add_batch_tokens, add_settings, count, settings_given
-from tf_transformer.commands.progress import counted
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.text_files import check_output, write_whole
 from tf_transformer.config import DataConfig
 from tf_transformer.data.corpora import open_corpus, read
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError
-from tf_transformer.files import written_whole
+from tf_transformer.in_batches import translate_lines
 from tf_transformer.lines import read_lines
+from tf_transformer.progress import progress_bar
 from tf_transformer.runs.descriptions import LANGUAGES
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from tf_transformer.translation.results import TextTranslator
 
 SUMMARY = "Translate a test set and score it by sacreBLEU: BLEU and chrF."
+EXAMPLE = "tf-transformer evaluate --model runs/toy --split test --examples 5"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> None:
     seconds = time.perf_counter() - start
     scores = evaluation.score(translations, pairs.targets, options.tokenize)
     if options.output:
-        _write(Path(options.output), translations)
+        write_whole(Path(options.output), "".join(f"{translation}\n" for translation in translations))
     comparisons = []
     if others is not None:
         comparisons = evaluation.compare(translations, others, pairs.targets, options.tokenize)
@@ -92,13 +92,10 @@ def run(options: argparse.Namespace) -> None:
 
 def _check_files(options: argparse.Namespace) -> None:
     """Raise InputError for what the options alone show to be wrong."""
-    output = Path(options.output) if options.output else None
-    if output and output.is_dir():
-        raise InputError(f"--output {output} is a folder: give a file")
+    if options.output:
+        check_output("--output", Path(options.output))
     if options.json and options.examples:
         raise InputError(f"--json shows no examples: give one of both. Received: --examples {options.examples}")
-    if output:
-        check_place("--output", os.fspath(output.parent))
     if options.compare and not Path(options.compare).exists():
         raise InputError(f"--compare {options.compare}: there is no such file or folder")
 
@@ -120,12 +117,15 @@ def _split(data: DataConfig, options: argparse.Namespace) -> Pairs:
 
 def _translations(model: "TextTranslator", pairs: Pairs, options: argparse.Namespace) -> list[str]:
     """Translate the sources of a split."""
-    from tf_transformer.in_batches import translate_lines
-
     lines = translate_lines(
         model.translate_strings, pairs.sources, count=model.count_tokens, batch_tokens=options.batch_tokens
     )
-    return list(counted(lines, total=len(pairs.sources)))
+    translations = []
+    with progress_bar("translating", "sentences", len(pairs.sources), leave=False) as bar:
+        for translation in lines:
+            translations.append(translation)
+            bar.update()
+    return translations
 
 
 def _others(options: argparse.Namespace, pairs: Pairs) -> list[str]:
@@ -148,15 +148,6 @@ def _others(options: argparse.Namespace, pairs: Pairs) -> list[str]:
     if len(translations) != len(pairs.targets):
         raise InputError(f"--compare {other} has {len(translations)} lines, the split {len(pairs.targets)} sentences")
     return translations
-
-
-def _write(output: Path, translations: list[str]) -> None:
-    text = "".join(f"{translation}\n" for translation in translations)
-    if output.is_symlink() or (output.exists() and not output.is_file()):
-        output.write_text(text, "utf-8")  # such as /dev/stdout, and a pipe: not to be replaced by a file
-    else:
-        with written_whole(output) as beside:
-            beside.write_text(text, "utf-8")
 
 
 def _print(scores: "Scores", seconds: float, exact: int, comparisons: list["Comparison"], other: str) -> None:

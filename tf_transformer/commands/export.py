@@ -12,7 +12,8 @@ from tf_transformer.commands.chosen_model import add_search, search_given
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow
 from tf_transformer.errors import InputError
 
-SUMMARY = "Write a run as a SavedModel that takes and gives strings, or for another runtime."
+SUMMARY = "Write a run as a SavedModel from strings to strings, or for LiteRT or CTranslate2."
+EXAMPLE = "tf-transformer export --run-dir runs/toy --output saved_models/toy/1"
 
 
 class Format(NamedTuple):

@@ -6,7 +6,8 @@ from tf_transformer.commands.checks import check_place
 from tf_transformer.commands.options import add_settings, settings_given
 from tf_transformer.runs.descriptions import LANGUAGES
 
-SUMMARY = "Write a pretrained model, such as OPUS-MT or NLLB, as a run that translates, is fine-tuned and exported."
+SUMMARY = "Turn a pretrained model, such as OPUS-MT or NLLB, into a run that you can use and fine-tune."
+EXAMPLE = "tf-transformer import Helsinki-NLP/opus-mt-en-de --run-dir runs/opus_en_de"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

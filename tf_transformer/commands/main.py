@@ -4,6 +4,7 @@ import argparse
 import logging
 import os
 import sys
+from types import ModuleType
 
 from tf_transformer.commands import (
     average,
@@ -11,6 +12,7 @@ from tf_transformer.commands import (
     export,
     import_model,
     info,
+    plot,
     prepare,
     score,
     serve,
@@ -21,35 +23,47 @@ from tf_transformer.commands.options import Parser
 from tf_transformer.errors import InputError
 from tf_transformer.version import __version__
 
-COMMANDS = {
-    "prepare": prepare,
-    "train": train,
-    "translate": translate,
-    "evaluate": evaluate,
-    "export": export,
-    "score": score,
-    "average": average,
-    "import": import_model,
-    "info": info,
-    "serve": serve,
+WORK: dict[str, dict[str, ModuleType]] = {
+    "get a model": {"train": train, "prepare": prepare, "average": average, "import": import_model},
+    "use it": {"translate": translate, "evaluate": evaluate, "score": score},
+    "pass it on": {"export": export, "serve": serve},
+    "look inside": {"info": info, "plot": plot},
 }
+"""The commands by what they are for, in the order of the work."""
+COMMANDS = {name: command for commands in WORK.values() for name, command in commands.items()}
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser; the parsed options hold as `run` what runs their command."""
     parser = Parser(
         prog="tf-transformer",
-        description="Train a Transformer on parallel text, translate with it, and export it.",
+        usage="tf-transformer COMMAND ...",
+        description="Train a Transformer on parallel text, translate with it, and serve it.\n\n" + _overview(),
+        epilog="Each command explains its options: tf-transformer COMMAND --help",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"tf-transformer {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(metavar="COMMAND", help=argparse.SUPPRESS, prog="tf-transformer")
+    parser.set_defaults(run=lambda options: parser.print_help())
     for name, command in COMMANDS.items():
         summary = command.SUMMARY
         shape = argparse.RawDescriptionHelpFormatter
-        sub = commands.add_parser(name, help=summary, description=summary, formatter_class=shape)
+        sub = commands.add_parser(name, description=summary, formatter_class=shape)
         command.add_options(sub)
+        sub.epilog = f"example:\n  {command.EXAMPLE}" + (f"\n\n{sub.epilog}" if sub.epilog else "")
         sub.set_defaults(run=command.run)
     return parser
+
+
+def _overview() -> str:
+    """Return what the commands do, with an example of each."""
+    lines = []
+    for what, commands in WORK.items():
+        lines += [f"{what}:"]
+        for name, command in commands.items():
+            lines += [f"  {name:10} {command.SUMMARY}", f"  {'':10}   $ {command.EXAMPLE}"]
+        lines += [""]
+    return "\n".join(lines)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -17,15 +17,13 @@ from tf_transformer.errors import InputError
 if TYPE_CHECKING:
     from tf_transformer.data.preparing import Plan
 
-SUMMARY = "Filter and tokenise a corpus once, by all cores, so that training on it starts in seconds."
+SUMMARY = "Filter and tokenise a large corpus once, on all cores, so that training on it starts in seconds."
+EXAMPLE = "tf-transformer prepare --data toy --vocab-size 1000 --output prepared/toy"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.epilog = (
-        "example: tf-transformer prepare --data corpus --source en --target de --vocab-size 32000 --output "
-        "prepared/en_de\n\nsettings for --set: those of data and tokenizer that train --help shows\n"
-    )
+    parser.epilog = "settings for --set: those of data and tokenizer that train --help shows\n"
     parser.add_argument("--output", required=True, metavar="DIR", help="where the prepared corpus is written")
     add_text(parser, ", or - for a .tsv from standard input")
     parser.add_argument(

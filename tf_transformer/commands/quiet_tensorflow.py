@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 
 from tf_transformer.errors import InputError
+from tf_transformer.progress import waiting_for
 
 
 @contextlib.contextmanager
@@ -45,7 +46,7 @@ def import_tensorflow(onednn: bool | None = None) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if onednn is not None:
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", str(int(onednn)))
-    with said_on_failure():
+    with waiting_for("loading TensorFlow"), said_on_failure():
         import tensorflow as tf
         import tensorflow_text  # noqa: F401
 

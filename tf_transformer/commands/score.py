@@ -11,9 +11,12 @@ from pathlib import Path
 from tf_transformer.commands.chosen_model import add_model, add_set, chosen_model
 from tf_transformer.commands.options import add_batch_tokens
 from tf_transformer.errors import InputError
+from tf_transformer.in_batches import translate_lines
 from tf_transformer.lines import decoded
+from tf_transformer.progress import progress_bar
 
-SUMMARY = "Print for each pair of lines the log-probability of the target, and its perplexity."
+SUMMARY = "Print how probable given translations are: log-probability and perplexity of each line."
+EXAMPLE = "tf-transformer score --model runs/toy source.txt translation.txt"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,18 +35,19 @@ def run(options: argparse.Namespace) -> None:
     for file in files:
         file.open("rb").close()  # refused before the model is loaded
     model = chosen_model(options).open()
-    from tf_transformer.in_batches import translate_lines
 
     def count(pairs: list[tuple[str, str]]) -> list[int]:
         return list(map(max, *(model.count_tokens(list(side)) for side in zip(*pairs, strict=True))))
 
+    scored = translate_lines(model.score_strings, _pairs_of(*files), count=count, batch_tokens=options.batch_tokens)
     total, tokens = 0.0, 0
-    for of_tokens in translate_lines(
-        model.score_strings, _pairs_of(*files), count=count, batch_tokens=options.batch_tokens
-    ):
-        numbers = [sum(of_tokens), math.exp(-sum(of_tokens) / len(of_tokens)), *(of_tokens if options.tokens else ())]
-        print("\t".join(f"{number:.4f}" for number in numbers))
-        total, tokens = total + sum(of_tokens), tokens + len(of_tokens)
+    with progress_bar("scoring", "pairs", leave=False, disable=sys.stdout.isatty()) as bar:
+        for of_tokens in scored:
+            mean = sum(of_tokens) / len(of_tokens)
+            numbers = [sum(of_tokens), math.exp(-mean), *(of_tokens if options.tokens else ())]
+            print("\t".join(f"{number:.4f}" for number in numbers))
+            total, tokens = total + sum(of_tokens), tokens + len(of_tokens)
+            bar.update()
     if tokens:
         print(f"{tokens} tokens, perplexity {math.exp(-total / tokens):.4f}", file=sys.stderr)
 

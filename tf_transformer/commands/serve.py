@@ -12,7 +12,8 @@ from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.origin import origins
 from tf_transformer.serving.ports import Ports
 
-SUMMARY = "Serve an export by TensorFlow Serving's REST and gRPC APIs, with a page to try it (needs the extra serve)."
+SUMMARY = "Serve an export with TensorFlow Serving's REST and gRPC APIs, and a page to try it (needs the extra serve)."
+EXAMPLE = "tf-transformer serve saved_models/toy"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,8 @@ from tf_transformer.errors import InputError
 if TYPE_CHECKING:
     from tf_transformer.runs.directory import RunDirectory
 
-SUMMARY = "Train a translator, or go on with a run that was started by the same command."
+SUMMARY = "Train a translator on parallel text, or continue a run that the same command started."
+EXAMPLE = "tf-transformer train --data toy --vocab-size 1000 --max-steps 1200 --run-dir runs/toy"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

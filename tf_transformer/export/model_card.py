@@ -1,10 +1,8 @@
 """What stands beside an export for whoever finds it."""
 
-from collections.abc import Sequence
-from pathlib import PurePath
 from typing import Any
 
-from tf_transformer.errors import MAX_LISTED
+from tf_transformer.runs.summaries import direction_of, summary_of
 
 CARD = """\
 # {source} to {target}
@@ -14,9 +12,7 @@ needed. Written by tf_transformer {version} with TensorFlow {tensorflow}.
 
 | | |
 |---|---|
-| Languages | {languages} |
-{history}| Parameters | {parameters:,}: {num_layers} layers of width {d_model}, {num_heads} heads, in {dtype} |
-{metrics}| Search | {search} |
+{summary}
 
 ```python
 import tensorflow as tf
@@ -43,9 +39,7 @@ A Transformer in a `.tflite` with its SentencePiece models: strings in, strings 
 
 | | |
 |---|---|
-| Languages | {languages} |
-{history}| Parameters | {parameters:,}: {num_layers} layers of width {d_model}, {num_heads} heads, in {dtype} |
-{metrics}| Search | {search}, unless the translator is told otherwise |
+{summary}
 
 ```python
 from tf_transformer.litert import Translator
@@ -54,7 +48,8 @@ translator = Translator.load("{folder}")
 print(translator.translate_strings(["..."]))
 ```
 
-The page docs/devices.md of tf_transformer tells what an app on a phone or a small board does with these files.
+`Translator.load` takes another search as well. The page docs/devices.md of tf_transformer tells what an app on a phone
+or a small board does with these files.
 [{description}]({description}) has what it must know in `litert`, and the whole configuration, the data and the metrics.
 """
 
@@ -86,58 +81,17 @@ def card(
     )
 
 
-def _facts(description: dict[str, Any], others: str) -> dict[str, Any]:
+def _facts(description: dict[str, Any], others: str) -> dict[str, str]:
     """Return what all cards say of a model; `others` says how it translates between other languages that it has."""
-    config, checkpoint = description["config"], description["checkpoint"]
-    decoding = config["decoding"]
-    if decoding["temperature"]:
-        search = f"draws at temperature {decoding['temperature']}"
-    elif decoding["beam_size"] == 1:
-        search = "greedy"
-    else:
-        search = f"beam of {decoding['beam_size']}, length penalty {decoding['length_penalty']}"
-    metrics = {key: value for key, value in checkpoint.items() if key.startswith("val_") and value is not None}
-    source, target = (decoding[f"{side}_language"] or config["data"][side] or side for side in ("source", "target"))
+    source, target = direction_of(description["config"])
+    rows = summary_of(description, others)
     return dict(
         source=source,
         target=target,
-        languages=_languages(source, target, description.get("languages", ()), others),
         version=description["packages"]["tf-transformer"],
         tensorflow=description["packages"]["tensorflow"],
-        history=_history(description),
-        parameters=description["parameters"],
-        metrics="".join(f"| Validation, {key[4:]} | {value:.4g} |\n" for key, value in metrics.items()),
-        search=search,
-        dtype=description["dtype"],
-        **{key: config["model"][key] for key in ("num_layers", "d_model", "num_heads")},
+        summary="\n".join(f"| {name} | {value} |" for name, value in rows.items()),
     )
-
-
-def _languages(source: str, target: str, known: Sequence[str], others: str) -> str:
-    """Return the row of the languages: what it translates by default, and what else it knows."""
-    if not known:
-        return f"{source} to {target}"
-    listed = ", ".join(known) if len(known) <= MAX_LISTED else f"{len(known)} languages"
-    return f"{source} to {target} {others.format(listed=listed)}"
-
-
-def _history(description: dict[str, Any]) -> str:
-    """Return the rows that tell where the weights come from."""
-    if origin := description.get("origin"):
-        rows = {
-            "Imported from": f"{origin['name']} ({origin['architecture']})",
-            "Licence": origin["licence"] or "unknown",
-        }
-    else:
-        corpora, pairs = _corpora(description["config"]["data"]), description["data"]["train"]["pairs"]
-        rows = {"Trained on": f"{corpora}: {pairs:,} pairs", "Updates": f"{description['checkpoint']['step']:,}"}
-    return "".join(f"| {name} | {value} |\n" for name, value in rows.items())
-
-
-def _corpora(data: dict[str, Any]) -> str:
-    """Return what the corpora are called; where they lie says nothing to whoever finds the export."""
-    corpora = [data["corpus"], *data["extra_corpora"]]
-    return " and ".join(name if name.startswith("tfds:") else PurePath(name).name for name in corpora)
 
 
 def _names(names: list[str]) -> str:

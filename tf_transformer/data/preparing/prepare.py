@@ -1,4 +1,4 @@
-"""From the text of corpora to a prepared corpus."""
+"""Turning the text of corpora into a prepared corpus."""
 
 import contextlib
 import dataclasses
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from tqdm import tqdm
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data.chunks import digest_of
@@ -38,40 +37,41 @@ from tf_transformer.data.preparing.workers import Workers
 from tf_transformer.errors import InputError
 from tf_transformer.files import LocalFolder, written_whole
 from tf_transformer.lock import LOCK, sole_writer
+from tf_transformer.progress import progress_bar
 from tf_transformer.vocabulary import Vocabulary, train_tokenizer
 
 SPOOLED = "standard_input.tsv"
-"""What standard input is written to: it is read several times."""
+"""The file to which standard input is written, because it is read several times."""
 
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 
 
 def work_folder(output: Path) -> Path:
-    """Return the folder, beside the result, that preparation works in, and that a stopped one leaves."""
+    """Return the folder, beside the result, in which a preparation works and which it leaves if it is stopped."""
     return output.with_name(f".{output.name.removeprefix('.')}.preparing")
 
 
 def prepare(plan: Plan, output: Path, *, workers: int = 1, part: tuple[int, int] = (1, 1)) -> Prepared | None:
-    """Prepare the text that a plan names, or go on with a preparation of the same that was stopped.
+    """Prepare the text that a plan names, or continue a stopped preparation of the same plan.
 
     Args:
         plan: what to prepare.
-        output: a folder that is not there yet; it appears when all is done.
-        workers: processes.
-        part: of several machines that see the same `output`, the number of this one, from 1, and how many there are.
+        output: a folder that does not exist yet. It appears when everything is done.
+        workers: the number of processes.
+        part: the number of this machine, from 1, and the number of machines, which must all see the same `output`.
 
     Returns:
-        The prepared corpus; None where other parts are not done yet.
+        The prepared corpus, or None if other parts are not done yet.
 
     Raises:
-        InputError: text that cannot be read; no pair is left; `output` is there, and is something else.
+        InputError: the text cannot be read, no pair is left, or `output` exists and is something else.
     """
     if output.exists():
         if is_prepared(output) and Prepared(output).manifest["config"] == _as_json(plan.settings()):
-            log.info("%s is prepared already: remove it to prepare it anew", output)
+            log.info("%s is already prepared: remove it to prepare it again", output)
             return Prepared(output)
-        raise InputError(f"{output} is there already: remove it, or give another folder")
+        raise InputError(f"{output} already exists: remove it, or give another folder")
     work = work_folder(output)
     alone = sole_writer(work) if part[1] == 1 else contextlib.nullcontext()
     with alone, Workers(workers) as pool:
@@ -84,7 +84,7 @@ def prepare(plan: Plan, output: Path, *, workers: int = 1, part: tuple[int, int]
 
 
 class _Preparation:
-    """A preparation, in the folder that holds the result as far as it is done, and what a restart goes on from."""
+    """A preparation in its work folder, which holds the unfinished result and what a restart continues from."""
 
     def __init__(self, plan: Plan, output: Path, work: Path, pool: Workers, part: tuple[int, int]):
         self.plan = plan
@@ -96,9 +96,9 @@ class _Preparation:
         self.part = part
         self.choice = Choice(plan.data.drop_copies)
         self.read = dataclasses.replace(plan, data=_spooled(plan.data, work / SPOOLED))
-        """the plan, with what is read instead of standard input"""
+        """the plan, with the file that is read instead of standard input"""
         self.total: int | None = None
-        """pairs of all corpora, once they have been counted"""
+        """number of pairs of all corpora, once they have been counted"""
 
     def run(self) -> Prepared | None:
         """Do what is left to do."""
@@ -125,23 +125,23 @@ class _Preparation:
         return Prepared(self.output)
 
     def remove_if_empty(self) -> None:
-        """Remove the work folder where nothing has been done that a restart could go on from."""
+        """Remove the work folder if it has nothing that a restart could continue from."""
         if self.part[1] == 1 and not any(
             path.suffix == ".json" and path.stem != "plan" for path in self.work.iterdir()
         ):
             shutil.rmtree(self.work)
 
     def _begin(self) -> None:
-        """Take up the work folder where it is of the same plan, and else begin anew."""
+        """Continue in the work folder if it is that of the same plan, and otherwise start over."""
         place, identity = self.work / "plan.json", json.dumps(_identity(self.plan))
         self.work.mkdir(parents=True, exist_ok=True)
         if place.is_file() and place.read_text("utf-8") != identity:
-            log.info("%s was begun with other settings: beginning anew", self.output)
+            log.info("%s was begun with other settings: starting over", self.output)
             for path in self.work.iterdir():
                 if path.name != LOCK:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
         elif place.is_file():
-            log.info("going on with the preparation of %s", self.output)
+            log.info("continuing the preparation of %s", self.output)
         self.result.mkdir(exist_ok=True)
         with written_whole(place) as beside:
             beside.write_text(identity, "utf-8")
@@ -150,7 +150,7 @@ class _Preparation:
                 shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
 
     def _is_own(self, task: Numbered) -> bool:
-        """Say whether this part does a chunk."""
+        """Say whether a chunk belongs to this part."""
         number, count = self.part
         return task.number % count == number - 1
 
@@ -162,7 +162,7 @@ class _Preparation:
                 yield task
 
     def _equal(self) -> list[np.ndarray] | None:
-        """Return for each chunk which pairs are equal to earlier ones; None where other parts must hash first."""
+        """Return, for each chunk, which pairs equal earlier ones, or None if other parts must hash theirs first."""
         hashing = Hashing(self.work, towards(self.plan))
         numbers: list[int] = []
         hashed = self._shown("comparing", self.pool.map(hashing, self._own(numbers)), lambda found: found[1])
@@ -171,8 +171,8 @@ class _Preparation:
         files = [hashing.place(number) for number in numbers]
         if missing := sum(not file.with_suffix(".json").is_file() for file in files):
             log.info(
-                "compared part %d of %d: %d of %d chunks are left to the others. When these have ended, give each part "
-                "its command again",
+                "compared part %d of %d: %d of %d chunks are left to the other parts. When these have ended, run the "
+                "command of each part again",
                 *self.part,
                 *(missing, len(files)),
             )
@@ -182,12 +182,12 @@ class _Preparation:
     def _with_equal(
         self, tasks: Iterable[Numbered], equal: list[np.ndarray] | None
     ) -> Iterator[tuple[Numbered, np.ndarray | None]]:
-        """Yield tasks, each with those of its pairs that are equal to earlier ones."""
+        """Yield tasks, each with those of its pairs that equal earlier ones."""
         for task in tasks:
             yield task, None if equal is None else equal[task.number]
 
     def _models(self, equal: list[np.ndarray] | None) -> Models:
-        """Return the tokenizers, which are written to the result: those of the plan, or trained on a sample."""
+        """Write the tokenizers of the plan, or else ones trained on a sample, to the result, and return them."""
         plan = self.plan
         if plan.vocabularies is None:
             with self._one_by_one("tokenizer.lock"):
@@ -225,35 +225,33 @@ class _Preparation:
         return models
 
     def _encode(self, encoding: Encoding, equal: list[np.ndarray] | None) -> int | None:
-        """Write the shards of this part, and return the number of all; None where those of others are missing."""
+        """Write the shards of this part, and return the number of all shards, or None if other parts lack theirs."""
         numbers: list[int] = []
         results = self.pool.map(encoding, self._with_equal(self._own(numbers), equal))
         for _ in self._shown("preparing", results, lambda facts: facts["given"]):
             pass
         if missing := sum(self.facts.size(facts_name(number)) is None for number in numbers):
             log.info(
-                "part %d of %d is prepared: %d of %d shards are left to the others", *self.part, missing, len(numbers)
+                "part %d of %d is prepared: %d of %d shards are left to other parts", *self.part, missing, len(numbers)
             )
             return None
         return len(numbers)
 
     def _shown(self, what: str, items: Iterable[Item], pairs: Callable[[Item], int] | None = None) -> Iterator[Item]:
-        """Pass items on, and show at a terminal how many pairs they are, or else how many items."""
-        unit = "pairs" if pairs else "chunks"
-        total = self.total if pairs else None
-        with tqdm(desc=what, unit=f" {unit}", unit_scale=True, disable=None, total=total, file=sys.stderr) as bar:
+        """Yield the items, and show the number of their pairs, or else of the items."""
+        with progress_bar(what, "pairs" if pairs else "chunks", self.total if pairs else None, unit_scale=True) as bar:
             for item in items:
                 yield item
                 bar.update(pairs(item) if pairs else 1)
 
     @contextlib.contextmanager
     def _one_by_one(self, name: str) -> Iterator[None]:
-        """Let one part in after the other."""
+        """Let in only one part at a time."""
         if self.part[1] == 1:
             yield
             return
         with (self.work / name).open("w") as file:
-            with contextlib.suppress(OSError):  # a file system without locks: then all parts do the same
+            with contextlib.suppress(OSError):  # on a file system without locks, all parts do the same work
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
@@ -269,7 +267,7 @@ def _spooled(data: DataConfig, place: Path) -> DataConfig:
 
 
 def _identity(plan: Plan) -> dict[str, Any]:
-    """Return what a restart must have in common with what was begun: JSON."""
+    """Return, as JSON, what a restart must have in common with the preparation that was begun."""
     models = [digest_of(vocabulary.model) for vocabulary in plan.vocabularies or ()]
     return {
         "format_version": FORMAT_VERSION,

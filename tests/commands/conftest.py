@@ -1,0 +1,31 @@
+"""A model that translates at once."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tf_transformer.commands import evaluate, translate
+from tf_transformer.commands.chosen_model import ChosenModel
+from tf_transformer.config import Config, DecodingConfig, override
+
+
+@pytest.fixture
+def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A model of the toy corpus that makes text upper case; the list gets the sizes of its batches."""
+    sizes: list[int] = []
+
+    def shout(sentences: list[str], numbers: object = None) -> list[str]:
+        sizes.append(len(sentences))
+        return [sentence.upper() for sentence in sentences]
+
+    config = override(Config(), {"data": {"corpus": "copy"}})
+    model = SimpleNamespace(
+        translate_strings=shout,
+        n_best_strings=lambda sentences, n, numbers: [[(text, 0.0)] for text in shout(sentences)],
+        count_tokens=lambda sentences: [1] * len(sentences),
+    )
+    monkeypatch.setattr(ChosenModel, "open", lambda choice: model)
+    choice = ChosenModel(SimpleNamespace(config=config, languages=()), DecodingConfig())
+    for command in (evaluate, translate):
+        monkeypatch.setattr(command, "chosen_model", lambda options: choice)
+    return sizes

@@ -1,0 +1,160 @@
+"""Tests of `tf-transformer translate`: what it reads and writes."""
+
+import gzip
+import io
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tf_transformer.commands.main import main
+from tf_transformer.errors import InputError
+
+
+def translate(monkeypatch: pytest.MonkeyPatch, raw: bytes, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(raw), isatty=lambda: False))
+    return main(["translate", "--model", "any", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"", b""),
+        (b"\n", b"\n"),
+        (b"a", b"A\n"),
+        (b"a\n\n\nb\n", b"A\n\n\nB\n"),
+        (b"a\r\nb\r\n", b"A\nB\n"),
+        (b"\xef\xbb\xbfa\nb\n", b"A\nB\n"),
+        ("a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg\rh\x00i\n\ufeffj\n".encode(),) * 2,
+        ("\t \u3000\n🐈\n".encode(),) * 2,
+        (b"long " * 10_000 + b"\nb\n", b"LONG " * 10_000 + b"\nB\n"),
+        (b"".join(b"%d\n" % (i * 7919 % 5003) for i in range(5003)),) * 2,
+    ],
+)
+def test_translate_keeps_order_and_number_of_lines(
+    shouting: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    raw: bytes,
+    expected: bytes,
+) -> None:
+    assert translate(monkeypatch, raw, "--batch-tokens", "112") == 0
+    out, err = capsysbinary.readouterr()
+    letters = bytes.maketrans(b"abcdefghij", b"ABCDEFGHIJ")
+    assert out == expected.translate(letters)
+    assert re.fullmatch(rb"[\d,]+ sentences? in [\d.]+ s, [\d,.]+ a second\n", err)
+    assert err.startswith(b"%s sentence" % f"{expected.count(10):,}".encode())
+    assert max(shouting, default=0) <= 7
+
+
+def test_translate_names_the_line_that_is_not_utf8(
+    shouting: list[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert translate(monkeypatch, b"a\nb\n\xe4\nc\n") == 2
+    assert capfd.readouterr().err == "tf-transformer: error: standard input, line 3: not UTF-8\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with text in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress("vier\nfünf".encode()))
+    (tmp_path / "latin.txt").write_bytes(b"a\n\xe4\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("outputs", "expected"),
+    [
+        (["new/ab.txt"], ["ONE\nTWO\nTHREE\nVIER\nFÜNF\n"]),
+        (["a.out", "b.out"], ["ONE\nTWO\nTHREE\n", "VIER\nFÜNF\n"]),
+    ],
+)
+def test_files_by_name(
+    shouting: list[int], here: Path, capfd: pytest.CaptureFixture[str], outputs: list[str], expected: list[str]
+) -> None:
+    named = [text for output in outputs for text in ("--output", output)]
+    assert main(["translate", "--model", "any", "--input", "a.txt", "--input", "b.txt.gz", *named]) == 0
+    assert [(here / output).read_text() for output in outputs] == expected
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("translating a.txt\ntranslating b.txt.gz\n5 sentences in ")
+    assert not list(here.rglob("*.part"))
+
+
+def test_standard_input_to_a_file_and_a_file_to_standard_output(
+    shouting: list[int], here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "out.txt").write_text("old\n")
+    assert translate(monkeypatch, b"a\n", "--output", "out.txt") == 0
+    assert (here / "out.txt").read_text() == "A\n"
+    assert main(["translate", "--model", "any", "--input", "out.txt"]) == 0
+    assert capfd.readouterr().out == "A\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["a.txt"], "give files by name: --input a.txt"),
+        (["--input", "no.txt"], "no.txt: No such file"),
+        (["--input", "."], "--input . is a folder"),
+        (["--input", "latin.txt"], "latin.txt, line 2: not UTF-8"),
+        (["--input", "a.txt", "--output", "."], "--output . is a folder"),
+        (["--input", "a.txt", "--output", "x/../a.txt"], "--output x/../a.txt is named twice"),
+        (["--input", "a.txt", "--output", "x", "--output", "y"], "Received: 1 inputs, 2 outputs"),
+        (["--input", "a.txt", "--output", "a.txt/x"], "a.txt is not a folder"),
+    ],
+)
+def test_files_are_refused_before_the_model_is_loaded(
+    here: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    (here / "x").mkdir()
+    assert main(["translate", "--model", "nowhere", *arguments]) == 2
+    err = capfd.readouterr().err
+    assert said in err and err.count("\n") == 1
+    assert sorted(path.name for path in here.iterdir()) == ["a.txt", "b.txt.gz", "latin.txt", "x"]
+
+
+def test_what_was_translated_before_an_error_is_kept(
+    shouting: list[int], here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from tf_transformer.commands import translate as command
+
+    def fail(translate: object, lines: Iterator[str], **_: object) -> Iterator[list[tuple[str, float]]]:
+        yield [(next(lines).upper(), 0.0)]
+        raise InputError("line 2: too long")
+
+    monkeypatch.setattr(command, "translate_lines", fail)
+    (here / "out.txt").write_text("old\n")
+    assert main(["translate", "--model", "any", "--input", "a.txt", "--output", "out.txt"]) == 2
+    assert "error: line 2: too long; what was done before is in out.txt.part\n" in capfd.readouterr().err
+    assert (here / "out.txt").read_text() == "old\n"
+    assert (here / "out.txt.part").read_text() == "ONE\n"
+
+
+def test_n_best_with_line_numbers(
+    shouting: list[int], here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert translate(monkeypatch, b"a\nb\n", "--line-numbers", "--scores") == 0
+    assert capfd.readouterr().out == "1\t0.0000\tA\n2\t0.0000\tB\n"
+
+
+def test_what_is_typed_is_translated_line_by_line(
+    shouting: list[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    seen = []
+
+    def typed() -> Iterator[bytes]:
+        for line in (b"a\n", b"b\n"):
+            yield line
+            seen.append(capfd.readouterr())  # what the user sees before the next line is typed
+
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=typed(), isatty=lambda: True))
+    assert main(["translate", "--model", "any"]) == 0
+    assert [out for out, _ in seen] == ["A\n", "B\n"]
+    assert "Type a sentence and press Enter; Ctrl-D ends" in seen[0].err
+    assert shouting == [1, 1]

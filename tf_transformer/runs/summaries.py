@@ -1,0 +1,93 @@
+"""What people want to know first of a run or an export."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from tf_transformer.errors import MAX_LISTED
+
+
+def summary_of(description: Mapping[str, Any], others: str = "between any of {listed}") -> dict[str, str]:
+    """Return the rows of a table about a model: languages, where its weights come from, size, metrics and search.
+
+    Args:
+        description: of a run or an export, as `describe` reads it; of a run with its `checkpoint`, if it has one.
+        others: how it translates between other languages than the default ones, where it has several.
+    """
+    config = description["config"]
+    source, target = direction_of(config)
+    return {
+        "Languages": _languages(source, target, description.get("languages", ()), others),
+        **_history(description),
+        **_size(description),
+        **_metrics(description.get("checkpoint") or {}),
+        "Search": _search(config["decoding"]),
+    }
+
+
+def direction_of(config: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the names of the languages that a model translates from and to by default."""
+    source, target = (
+        config["decoding"].get(f"{side}_language") or config["data"][side] or side for side in ("source", "target")
+    )
+    return source, target
+
+
+def _languages(source: str, target: str, known: Sequence[str], others: str) -> str:
+    if not known:
+        return f"{source} to {target}"
+    listed = ", ".join(known) if len(known) <= MAX_LISTED else f"{len(known)} languages"
+    return f"{source} to {target} {others.format(listed=listed)}"
+
+
+def _history(description: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rows that tell where the weights come from."""
+    if origin := description.get("origin"):
+        return {
+            "Imported from": f"{origin['name']} ({origin['architecture']})",
+            "Licence": origin["licence"] or "unknown",
+        }
+    pairs = description.get("data", {}).get("train", {}).get("pairs")
+    corpora = _corpora(description["config"]["data"])
+    rows = {"Trained on": corpora if pairs is None else f"{corpora}: {pairs:,} pairs"}
+    if averaged := description.get("averaged"):
+        rows["Average of"] = "updates " + ", ".join(f"{step:,}" for step in averaged["steps"])
+    elif checkpoint := description.get("checkpoint"):
+        rows["Updates"] = f"{checkpoint['step']:,}"
+    else:
+        rows["Updates"] = "no checkpoint yet"
+    return rows
+
+
+def _corpora(data: Mapping[str, Any]) -> str:
+    """Return what the corpora are called; where they lie says nothing to whoever finds the export."""
+    corpora = [data["corpus"], *data["extra_corpora"]]
+    return " and ".join(name if name.startswith("tfds:") else PurePath(name).name for name in corpora)
+
+
+def _size(description: Mapping[str, Any]) -> dict[str, str]:
+    model = description["config"]["model"]
+    layers = f"{model['num_layers']} layers"
+    if (decoder := model.get("num_decoder_layers")) not in (None, model["num_layers"]):
+        layers = f"{model['num_layers']} layers of the encoder and {decoder} of the decoder"
+    parameters = description.get("parameters")
+    return {
+        "Parameters": (f"{parameters:,}: " if parameters else "")
+        + f"{layers} of width {model['d_model']}, {model['num_heads']} heads, in {description.get('dtype', 'float32')}"
+    }
+
+
+def _metrics(checkpoint: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        f"Validation, {name[4:]}": f"{value:.4g}"
+        for name, value in checkpoint.items()
+        if name.startswith("val_") and value is not None
+    }
+
+
+def _search(decoding: Mapping[str, Any]) -> str:
+    if decoding["temperature"]:
+        return f"draws at temperature {decoding['temperature']}"
+    if decoding["beam_size"] == 1:
+        return "greedy"
+    return f"beam of {decoding['beam_size']}, length penalty {decoding['length_penalty']}"
