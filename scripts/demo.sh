@@ -19,3 +19,10 @@ run tf-transformer export --run-dir runs/toy_en_de --output saved_models/toy_en_
 echo
 echo "\$ echo 'The old woman gives the small child a red book.' | tf-transformer translate --model saved_models/toy_en_de/1"
 echo 'The old woman gives the small child a red book.' | tf-transformer translate --model saved_models/toy_en_de/1
+cat << 'END'
+
+Translate sentences of your own:
+    .venv/bin/tf-transformer translate --model saved_models/toy_en_de/1
+See n-best translations and attention in a browser, at http://127.0.0.1:8501:
+    .venv/bin/pip install -e '.[serve]' && .venv/bin/tf-transformer serve saved_models/toy_en_de
+END

@@ -36,11 +36,44 @@ def test_the_python_example_runs_and_is_short(page, tmp_path):
     assert "val_loss" not in done.stdout.splitlines()[-1]  # a translation, which may still be empty
 
 
+def test_the_python_of_the_page_for_keras_runs_and_prints_what_it_says(tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", PAGES["keras.md"], flags=re.S)
+    assert len(blocks) >= 4
+    # One process: TensorFlow is imported once.
+    code = "\nprint('----')\n".join(f"exec({block!r}, {{}})" for block in blocks)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+    assert done.returncode == 0, done.stderr
+    for block, printed in zip(blocks, done.stdout.split("----\n"), strict=True):
+        said = re.findall(r"^print\(.*\)  # (.*)$", block, flags=re.M)
+        assert said
+        for line, comment in zip(printed.splitlines(), said, strict=True):
+            if comment.endswith(" or so"):
+                name, number = comment.removesuffix(" or so").split()
+                assert line.startswith(name) and abs(float(line.split()[1]) - float(number)) <= 0.05
+            else:
+                assert line == comment.partition(":")[0]
+
+
 def test_every_command_they_show_exists():
     shown = re.findall(r"^ *(?:exec |srun )?tf-transformer +([^\n|<>#]*)", "\n".join(PAGES.values()), flags=re.M)
     assert len(shown) >= 12
     for line in shown:
-        parser().parse_args(shlex.split(line))
+        assert _exit_code(shlex.split(line)) == 0, line
+
+
+def _exit_code(arguments: list[str]) -> int:
+    """Return what the parser ends with: 0 for arguments that it understands, and for --help."""
+    try:
+        parser().parse_args(arguments)
+    except SystemExit as exit:
+        return exit.code
+    return 0
 
 
 def test_the_files_it_names_exist():
