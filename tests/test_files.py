@@ -8,7 +8,7 @@ import pytest
 
 from tf_transformer import files
 from tf_transformer.errors import InputError
-from tf_transformer.files import contents_of, contents_replaced, is_half_replaced, settle
+from tf_transformer.files import contents_of, contents_replaced, is_half_replaced, settle, written_whole
 from tf_transformer.runs.directory import RunDirectory
 
 HEAD = "config.json"
@@ -128,5 +128,29 @@ def test_the_folder_itself_stays(tmp_path):
 
 def test_who_reads_a_half_replaced_run_is_told_what_finishes_it(tmp_path):
     (tmp_path / files.OLD).mkdir()
-    with pytest.raises(InputError, match="stopped as it began: give the same train command again"):
+    with pytest.raises(InputError, match="stopped as it began: run the same train command again"):
         RunDirectory(tmp_path)
+
+
+@pytest.mark.parametrize("filename", [None, "inside"])
+def test_an_error_names_the_place_and_leaves_no_folder(tmp_path, filename):
+    place = tmp_path / "new" / "folder" / "file"
+
+    def write():
+        with written_whole(place) as beside:
+            beside.mkdir()
+            (beside / "inside").write_text("half")
+            raise OSError(28, "No space left on device", filename and str(beside / filename))
+
+    with pytest.raises(OSError, match="No space left") as raised:
+        write()
+    assert raised.value.filename == str(place)
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_errors_are_as_they_were_and_folders_that_were_there_stay(tmp_path):
+    (tmp_path / "new").mkdir()
+    with pytest.raises(FileNotFoundError) as raised, written_whole(tmp_path / "new" / "folder" / "file"):
+        (tmp_path / "elsewhere").read_bytes()
+    assert raised.value.filename == str(tmp_path / "elsewhere")
+    assert [path.name for path in tmp_path.rglob("*")] == ["new"]

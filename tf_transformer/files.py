@@ -11,31 +11,39 @@ from typing import Protocol
 
 @contextlib.contextmanager
 def written_whole(place: Path) -> Iterator[Path]:
-    """Give a path beside `place` for a file or a folder to be written to, and rename it to `place` at the end.
+    """Yield a temporary path beside `place` for a file or a folder, and rename it to `place` at the end.
 
-    After an error nothing of it is left. The folder that `place` is in is made where there is none.
+    After an error, whatever is at the temporary path is removed, and so are the parent folders of `place` that were
+    created for it. An `OSError` names `place`.
     """
+    created = [folder for folder in place.parents if not folder.exists()]
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = place.with_name(f".{place.name}.{os.getpid()}")
-    _remove(beside, ignore_errors=False)  # of a killed process of the same number, as in a container
+    _remove(beside, ignore_errors=False)  # left by a killed process with the same id, as in a container
     try:
         yield beside
         beside.rename(place)
-    finally:
-        _remove(beside, ignore_errors=True)  # the error that led here says more
+    except BaseException as error:
+        _remove(beside, ignore_errors=True)  # the error that led here is more informative
+        with contextlib.suppress(OSError):  # another process has written there meanwhile
+            for folder in created:
+                folder.rmdir()
+        if isinstance(error, OSError) and str(error.filename or beside).startswith(str(beside)):
+            error.filename = str(place)
+        raise
 
 
 class Folder(Protocol):
-    """A folder, wherever it is, whose files appear when they are whole."""
+    """A folder, local or remote, in which files appear only once they are complete."""
 
     def size(self, name: str) -> int | None:
-        """Return the bytes of a file; None where there is none."""
+        """Return the size of a file in bytes, or None if there is no such file."""
 
     def read(self, name: str) -> bytes:
         """Return the content of a file."""
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, in the place of another one of the name."""
+        """Write a file, replacing any file of the same name."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +51,15 @@ class LocalFolder:
     """A folder of this machine's file system.
 
     Args:
-        path: of the folder.
-        beside: the folder where files lie until they are whole.
+        path: the path of the folder.
+        beside: the folder that holds files until they are complete.
     """
 
     path: Path
     beside: Path
 
     def size(self, name: str) -> int | None:
-        """Return the bytes of a file; None where there is none."""
+        """Return the size of a file in bytes, or None if there is no such file."""
         place = self.path / name
         return place.stat().st_size if place.is_file() else None
 
@@ -60,7 +68,7 @@ class LocalFolder:
         return (self.path / name).read_bytes()
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, in the place of another one of the name."""
+        """Write a file, replacing any file of the same name."""
         beside = self.beside / f".{name}.{os.getpid()}"
         try:
             beside.write_bytes(content)
@@ -70,36 +78,38 @@ class LocalFolder:
 
 
 PREPARING = ".tf_transformer_prepared"
-"""The text of a training that is about to begin, prepared."""
+"""The folder of the prepared text of a training run that is about to begin."""
 KEPT = (".lock", "lost+found", PREPARING, f"{PREPARING}.preparing")
-"""What is no content of a folder: the lock of who writes to it, what the root of a file system has, and text that is
-prepared before a training begins."""
+"""Names that do not count as contents of a folder: its lock, what the root of a file system has, and the text that is
+prepared before training begins."""
 NEW, READY, OLD = (f".tf_transformer_{what}" for what in ("new", "ready", "old"))
-"""Folders within one whose contents are replaced: written, whole, and what was there before. Nobody else has such."""
+"""Folders within a folder whose contents are being replaced: for the new contents while they are written, for the
+complete new contents, and for the old contents. Nothing else uses these names."""
 
 
 def contents_of(folder: Path) -> list[Path]:
-    """Return what is in a folder, if there is one, besides what replacing its contents leaves for a while."""
+    """Return what is in a folder, without locks and temporary folders; nothing if there is no such folder."""
     if not folder.exists():
         return []
     return sorted(path for path in folder.iterdir() if path.name not in (*KEPT, NEW, READY, OLD))
 
 
 def is_half_replaced(folder: Path) -> bool:
-    """Say whether a process ended while it replaced the contents of a folder."""
+    """Say whether a process ended while it was replacing the contents of a folder."""
     return any((folder / name).exists() for name in (NEW, READY, OLD))
 
 
 @contextlib.contextmanager
 def contents_replaced(folder: Path, head: str) -> Iterator[Path]:
-    """Give an empty folder; at the end what was written to it takes the place of the contents of `folder`.
+    """Yield an empty folder, and at the end replace the contents of `folder` by what was written to it.
 
-    The folder itself stays: it may be the root of a file system, or hold a lock. After an error its contents are what
-    they were. Whenever the process ends, `settle` makes of it what was there before or what has been written.
+    The folder itself stays, because it may be the root of a file system or hold a lock. After an error its contents
+    are unchanged. If the process ends in between, `settle` restores the old contents or puts the new ones in place.
 
     Args:
-        folder: exists; nobody else writes to it.
-        head: the file in both that says what they are: it goes first, and comes last.
+        folder: an existing folder to which nobody else writes.
+        head: the name of the file that says what the contents are, old or new. It is moved away first and put in
+            place last.
     """
     settle(folder, head)
     new = folder / NEW
@@ -107,7 +117,7 @@ def contents_replaced(folder: Path, head: str) -> Iterator[Path]:
     try:
         yield new
     except BaseException:
-        shutil.rmtree(new, ignore_errors=True)  # the error that led here says more
+        shutil.rmtree(new, ignore_errors=True)  # the error that led here is more informative
         raise
     old = folder / OLD
     old.mkdir()
@@ -119,16 +129,20 @@ def contents_replaced(folder: Path, head: str) -> Iterator[Path]:
 
 
 def settle(folder: Path, head: str) -> None:
-    """Finish what a process began that replaced the contents of a folder, or undo it; `head` as in `contents_replaced`.
+    """Finish or undo a replacement of the contents of a folder that a process has left unfinished.
 
-    What was written is whole when its folder is called ready; before that, what was there comes back.
+    The new contents are complete once their folder is called `READY`. Before that, the old contents are restored.
+
+    Args:
+        folder: the folder.
+        head: as in `contents_replaced`.
     """
     new, ready, old = (folder / name for name in (NEW, READY, OLD))
     if ready.exists():
         _move(list(ready.iterdir()), folder, last=head)
         if old.exists():
             shutil.rmtree(old)
-        ready.rmdir()  # at the very end: without it, what is old comes back
+        ready.rmdir()  # last, because without it the old contents would be restored
     elif old.exists():
         _move(list(old.iterdir()), folder, last=head)
     for rest in (new, old):

@@ -98,11 +98,11 @@ def test_the_validation_split_may_be_named(tmp_path: Path) -> None:
         ({"train_en": "a\n", "train_de": "\n\n\n"}, ["1 and 3"]),
         ({"train_en": b"a\nb\n\xff\n", "train_de": "a\nb\nc\n"}, ["train.en, line 3: not UTF-8"]),
         ({"train_en": "a\n", "train_de_gz": b"\xc3"}, ["train.de.gz, line 1: not UTF-8"]),
-        ({"train_en": "", "train_de": ""}, ["there is no pair in split 'train'"]),
+        ({"train_en": "", "train_de": ""}, ["has no pair in split 'train'"]),
         ({"train_en": "a\n", "val_de": "a\n"}, ["train.de is missing beside", "train.en"]),
         ({"train_de": "a\n", "val_en": "a\n"}, ["train.en is missing beside", "train.de"]),
         ({"train_en": "a\n", "train_fr": "a\n"}, ["unknown language 'de'", "corpus", "en, fr"]),
-        ({"val_en": "a\n", "val_de": "a\n"}, ["unknown split 'train'", "valid are val"]),
+        ({"val_en": "a\n", "val_de": "a\n"}, ["unknown split 'train'", "Valid: val"]),
     ],
 )
 def test_wrong_folders(tmp_path: Path, files: dict[str, bytes | str], parts: list[str]) -> None:
@@ -116,7 +116,7 @@ def test_a_truncated_gzip_file(tmp_path: Path, cut: int) -> None:
     data = folder(tmp_path, train_de="a\n")
     whole = gzip.compress(b"some text\n" * 50)
     (tmp_path / "corpus" / "train.en.gz").write_bytes(whole[:cut])
-    assert "train.en.gz is not a whole gzip file" in message(data)
+    assert "train.en.gz is not a complete gzip file" in message(data)
 
 
 def test_what_is_no_gzip_file(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_tfds_in_another_process(tfds_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("corpus", "target", "parts"),
     [
-        ("tfds:mini_translate", "fr", ["unknown language 'fr' of tfds:mini_translate", "valid are de, en"]),
+        ("tfds:mini_translate", "fr", ["unknown language 'fr' of tfds:mini_translate", "Valid: de, en"]),
         ("tfds:wmt14_translat/de-en", "de", ["unknown TFDS dataset 'wmt14_translat/de-en'", "did you mean 'wmt1"]),
         ("tfds:wmt14_translate/dee-en", "de", ["tfds:wmt14_translate/dee-en", "dee-en not found"]),
         ("tfds:mnist", "de", ["unknown language 'en' of tfds:mnist"]),
@@ -342,3 +342,13 @@ def test_a_download_that_fails(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> N
     received = message(DataConfig(corpus="tfds:some", source="en", target="de"))
     assert received == "tfds:some cannot be prepared: ConnectionError: no route to host"
     assert capfd.readouterr().out == ""
+
+
+def test_tfds_tries_a_download_as_often_as_it_is_told(monkeypatch, caplog):
+    """The constant that we set is the one that TFDS reads."""
+    from tensorflow_datasets.core.download import downloader
+
+    monkeypatch.setattr(downloader, "MAX_RETRIES", 1)
+    with pytest.raises(downloader.requests.ConnectionError), downloader._open_url("http://127.0.0.1:9/x"):
+        pass
+    assert caplog.text.count("Retrying (") == 1

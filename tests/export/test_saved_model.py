@@ -230,5 +230,20 @@ def test_an_existing_target_and_a_foreign_run_are_refused(copy_run, copy_export,
 
 def test_a_foreign_saved_model_is_refused(tmp_path):
     tf.saved_model.save(tf.Module(), str(tmp_path / "theirs"))
-    with pytest.raises(InputError, match="is not a SavedModel of ours"):
+    with pytest.raises(InputError, match="is not a SavedModel exported by tf-transformer"):
         ExportedTranslator(tmp_path / "theirs")
+
+
+def test_a_full_disk_is_named_without_internals(copy_run, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise tf.errors.ResourceExhaustedError(
+            None,
+            None,
+            "{{function_node __wrapped__SaveV2_dtypes_9_device_/job:localhost}} x/1/variables/part-0.tempstate17; "
+            "No space left on device [Op:SaveV2]",
+        )
+
+    monkeypatch.setattr(tf.saved_model, "save", full)
+    with pytest.raises(InputError, match=rf"^cannot write {tmp_path}/new/1: No space left on device$"):
+        export(copy_run, tmp_path / "new" / "1")
+    assert not list(tmp_path.iterdir())

@@ -9,6 +9,7 @@ from tf_transformer.commands.checks import check_place
 from tf_transformer.commands.options import DATA_HELP, add_settings, positive
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow
 from tf_transformer.commands.resolve import add_text, resolve
+from tf_transformer.commands.surviving_output import surviving_output
 from tf_transformer.config.overrides import settings_help
 from tf_transformer.config.sections import STRATEGIES
 from tf_transformer.data.corpora import check_training_splits, is_prepared
@@ -59,8 +60,9 @@ def run(options: argparse.Namespace) -> None:
     from tf_transformer.training.strategy import make_strategy
 
     strategy = make_strategy(options.strategy, options.devices)
-    trained = fit.train(resolved, options.run_dir, overwrite=options.overwrite, strategy=strategy)
-    print(f"trained: {trained.path}")
+    with surviving_output():
+        trained = fit.train(resolved, options.run_dir, overwrite=options.overwrite, strategy=strategy)
+        print(f"trained: {trained.path}")
 
 
 def _check_without_tensorflow(resolved: config.Config, options: argparse.Namespace) -> None:

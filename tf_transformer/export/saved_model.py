@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 from pathlib import Path
 
 import tensorflow as tf
@@ -78,8 +79,13 @@ def export(
             readme = card(output.name, description, OF_EXPORT.as_posix(), signatures)
             (beside / "README.md").write_text(readme, "utf-8")
     except tf.errors.OpError as error:
-        raise InputError(f"cannot write {output}: {error.message}") from None
+        raise InputError(f"cannot write {output}: {_reason(error.message)}") from None
     return output
+
+
+def _reason(message: str) -> str:
+    """Return what the system says of a file that cannot be written: TensorFlow puts internals before and after it."""
+    return re.sub(r"\s*\[Op:\w+\]$", "", message).rpartition("; ")[2]
 
 
 def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[str]]]:

@@ -1,4 +1,4 @@
-"""A dataset of TensorFlow Datasets that has text in both languages."""
+"""A dataset of TensorFlow Datasets with text in both languages."""
 
 import contextlib
 import functools
@@ -13,6 +13,8 @@ from tf_transformer.data.corpora.languages import languages_of
 from tf_transformer.errors import InputError, unknown
 
 PREFIX = "tfds:"
+RETRIES = 6
+"""How often a download is tried again: within 13 s, where TFDS itself takes 205 s to say that there is no network."""
 
 
 class Tfds:
@@ -32,7 +34,7 @@ class Tfds:
 
     @staticmethod
     def takes(corpus: str) -> bool:
-        """Say whether a dataset is named."""
+        """Say whether this is the name of a dataset."""
         return corpus.startswith(PREFIX)
 
     def splits(self) -> tuple[str, ...]:
@@ -40,10 +42,10 @@ class Tfds:
         return tuple(self._builder.info.splits)
 
     def check(self, split: str) -> None:
-        """Check nothing: to ask TensorFlow Datasets takes seconds, and it may have to download."""
+        """Check nothing, because asking TensorFlow Datasets takes seconds and may start a download."""
 
     def files(self, split: str) -> list[Path]:
-        """Return none: which they are is known to TensorFlow Datasets."""
+        """Return no files, because only TensorFlow Datasets knows them."""
         return []
 
     def chunks(self, split: str) -> Iterator[Sentences]:
@@ -61,8 +63,9 @@ class Tfds:
 
     @functools.cached_property
     def _builder(self) -> Any:
-        """The builder of the dataset, once that is on the disk."""
+        """The builder of the dataset, which is on the disk."""
         import tensorflow_datasets as tfds  # takes a second
+        from tensorflow_datasets.core.download import downloader
 
         try:
             builder = tfds.builder(self.name)
@@ -77,14 +80,15 @@ class Tfds:
             if language not in texts:
                 raise unknown("language", language, texts, where=f" of {PREFIX}{self.name}")
         try:
-            # TFDS talks on standard output, where our results go.
+            # TFDS prints to standard output, where our results go.
             with contextlib.redirect_stdout(sys.stderr):
+                downloader.MAX_RETRIES = RETRIES
                 builder.download_and_prepare()
         except Exception as error:
             raise self._failure(error) from None
         return builder
 
     def _failure(self, error: Exception) -> InputError:
-        """Return the error for whatever TFDS, the script of a dataset or the network has raised."""
+        """Return the error for an exception of TFDS, of the script of a dataset or of the network."""
         reason = next(iter(str(error).splitlines()), "")
         return InputError(f"{PREFIX}{self.name} cannot be prepared: {type(error).__name__}: {reason}")

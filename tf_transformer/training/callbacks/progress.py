@@ -156,6 +156,10 @@ class Progress(keras.callbacks.ProgbarLogger):
         """Read the clock, and write the line of a minute."""
         now = time.perf_counter()
         self.times.append(now)
+        if batch >= self.target:  # the length of an epoch of several windows is an estimate
+            self.target = batch + 1
+            if self.progbar is not None:
+                self.progbar.target = self.target
         if self.verbose == 2 and now - self.told >= IN_LOG:
             self.told = now
             step = updates(self.model)
