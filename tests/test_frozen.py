@@ -36,7 +36,7 @@ def test_it_translates_and_scores_as_it_did(name, tmp_path, capfdbinary, monkeyp
     }
     for kind, command in commands.items():
         with (FROZEN / "source.txt").open("rb") as source:
-            monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": source}))
+            monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": source, "isatty": lambda: False}))
             assert main(command) == 0
         found = numbers_and_texts(capfdbinary.readouterr().out.decode(), kind == "n_best")
         before = (FROZEN / f"{name.removeprefix('export_')}.{kind}.txt").read_bytes().decode()
@@ -67,5 +67,5 @@ def test_it_goes_on(name, tmp_path, caplog):
 
 def test_the_average_is_averaged(tmp_path, capfd):
     averaged = unpacked("averaged", tmp_path)
-    assert main(["info", str(averaged)]) == 0
+    assert main(["info", "--json", str(averaged)]) == 0
     assert '"steps": [' in capfd.readouterr().out

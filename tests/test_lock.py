@@ -32,7 +32,7 @@ def holder(tmp_path):
 
 
 def test_the_second_is_refused_and_told_who_holds_it(holder, tmp_path):
-    held = rf"run is written by process {holder.pid} on {socket.gethostname()}, since .*: wait until it ends or stop it"
+    held = rf"run is in use by process {holder.pid} on {socket.gethostname()}, since .*: wait until it ends or stop it"
     for _ in range(2):
         with pytest.raises(InputError, match=held), sole_writer(tmp_path / "run"):
             pytest.fail("two writers")
@@ -60,7 +60,7 @@ def test_of_another_user_a_live_lock_holds_and_a_dead_one_does_not(tmp_path):
     with sole_writer(folder):
         (folder / LOCK).chmod(0o644)
         refused = subprocess.run(command, capture_output=True, text=True)
-        assert f"is written by process {os.getpid()} on " in refused.stderr
+        assert f"is in use by process {os.getpid()} on " in refused.stderr
     (folder / LOCK).write_text("process 1 on elsewhere\n")  # of a process that was killed
     assert subprocess.run(command, capture_output=True, text=True).stdout == "held\n"
     assert not (folder / LOCK).exists()

@@ -1,31 +1,31 @@
-"""The one exception for input that the user can mend."""
+"""The one exception for input that the user can correct."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class InputError(ValueError):
-    """Wrong input: its message says what was wrong, with the value received, and what to do.
+    """Wrong input. The message says what was wrong, which value was received and what to do.
 
     The command line prints it in one line and exits with code 2.
     """
 
 
 MAX_LISTED = 25
-"""Of more valid names than these, an error lists none: it would no longer be one line to read."""
+"""The most valid names that an error lists. If there are more, it says how many, so that it stays one short line."""
 
 
 def unknown(what: str, value: str, valid: Iterable[str], where: str = "") -> InputError:
-    """Return the error for a `value` that is none of the `valid` ones; it names the nearest.
+    """Return the error for a `value` that is none of the `valid` ones. It suggests the nearest of these.
 
     Args:
         what: the kind of thing that `value` should have named.
-        value: as received.
-        valid: what it may be.
-        where: follows the value, such as `" in corpus.tsv"`.
+        value: the value received.
+        valid: the valid values.
+        where: words that follow the value, such as `" in corpus.tsv"`.
     """
     valid = sorted(valid)
     nearest = get_close_matches(value, valid, n=1, cutoff=0.5) or [name for name in valid if name.startswith(value)]
-    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+    hint = f": did you mean {nearest[0]!r}?" if nearest else "."
     listed = ", ".join(valid) or "none" if len(valid) <= MAX_LISTED else f"{len(valid)} names"
-    return InputError(f"unknown {what} {value!r}{where}: {hint}valid are {listed}")
+    return InputError(f"unknown {what} {value!r}{where}{hint} Valid: {listed}")

@@ -21,7 +21,7 @@ class Scores:
     chrf: float
     """chrF2, 0 to 100"""
     signature: str
-    """sacreBLEU's, of the BLEU score"""
+    """sacreBLEU's signature of the BLEU score"""
     chrf_signature: str
     sentences: int
 
@@ -31,8 +31,8 @@ def score(translations: list[str], references: list[str], tokenize: str = "13a")
 
     Args:
         translations: detokenised text, or tokenised text with `tokenize="none"`.
-        references: of the same number.
-        tokenize: sacreBLEU's tokenizer; "none" for text that is tokenised already (it then equals multi-bleu.perl).
+        references: one for each translation.
+        tokenize: sacreBLEU's tokenizer; "none" for text that is already tokenised (BLEU then equals multi-bleu.perl).
 
     Raises:
         InputError: as `bleu_metric`.
@@ -58,17 +58,17 @@ class Comparison:
     score: float
     other: float
     p_value: float
-    """of the difference, if both systems were equally good"""
+    """the probability of such a difference if both systems were equally good"""
     signature: str
 
 
 def compare(translations: list[str], others: list[str], references: list[str], tokenize: str) -> list[Comparison]:
-    """Compare two systems by paired bootstrap resampling (Koehn 2004), sacreBLEU's: 1,000 samples.
+    """Compare two systems by sacreBLEU's paired bootstrap resampling (Koehn 2004) with 1,000 samples.
 
     Args:
-        translations: of the system.
-        others: of the system that it is compared with.
-        references: of the same number.
+        translations: the translations of the system.
+        others: the translations of the system that it is compared with.
+        references: one for each translation.
         tokenize: as in `score`.
 
     Raises:
@@ -88,12 +88,12 @@ def bleu_metric(tokenize: str) -> BLEU:
     """Return sacreBLEU's metric with a tokenizer.
 
     Raises:
-        InputError: a tokenizer that sacreBLEU does not have, or that needs a package or a file that is not there.
+        InputError: sacreBLEU has no such tokenizer, or the tokenizer needs a package or a file that is missing.
     """
     if tokenize not in TOKENIZERS:
         raise unknown("tokenizer of sacreBLEU", tokenize, TOKENIZERS)
     try:
-        # `force`: tokenised text is meant to be so.
+        # `force` silences the warning about tokenised text, which is intended here.
         return BLEU(tokenize=tokenize, force=tokenize == "none")
-    except (RuntimeError, ImportError, OSError) as error:  # some are downloaded
+    except (RuntimeError, ImportError, OSError) as error:  # some tokenizers are downloaded
         raise InputError(f"sacreBLEU's tokenizer {tokenize} is unavailable: {' '.join(str(error).split())}") from None

@@ -1,4 +1,4 @@
-"""Any number of lines through something that takes a batch, in bounded memory."""
+"""Translating any number of lines in batches, in bounded memory."""
 
 import itertools
 import logging
@@ -8,7 +8,7 @@ from typing import TypeVar
 from tf_transformer.errors import InputError
 
 MIN_LENGTH = 16
-"""Tokens that a line counts for at least: what is written is longer than a source of a word."""
+"""The fewest tokens that a line counts as, because the translation of a short line may be longer than the line."""
 
 log = logging.getLogger(__name__)
 Line = TypeVar("Line")
@@ -23,21 +23,20 @@ def translate_lines(
     batch_tokens: int = 2048,
     window: int = 2048,
 ) -> Iterator[Translated]:
-    """Translate lines in batches of like lengths, and give the translations in the order of the lines.
+    """Translate lines in batches of similar lengths, and yield the translations in the order of the lines.
 
-    A batch that fails is halved, until what fails is a line alone.
+    A batch that fails is split in halves until the line that fails is alone.
 
     Args:
-        translate: translates a batch; its second argument is the numbers of the lines, from 1, for what it may say
-            of one.
-        lines: read a window at a time.
-        count: the tokens of each line.
-        batch_tokens: most tokens a batch, each line counted as long as the longest, and as `MIN_LENGTH` at least; a
-            longer line goes alone.
-        window: lines that are read before the first of them is given back.
+        translate: translates a batch. Its second argument is the numbers of the lines, from 1, for messages.
+        lines: the lines, read one window at a time.
+        count: returns the number of tokens of each line.
+        batch_tokens: the most tokens per batch. Each line counts as long as the longest of its batch, and at least
+            as `MIN_LENGTH`. A longer line goes alone.
+        window: the number of lines that are read before the first translation is yielded.
 
     Raises:
-        InputError: a line cannot be translated; the translations of those before it have been given.
+        InputError: a line cannot be translated; the translations of the lines before it have been yielded.
     """
     numbered = enumerate(lines, 1)
     while True:
@@ -58,7 +57,7 @@ def translate_lines(
 
 
 def _window(lines: Iterator[tuple[int, Line]], size: int) -> tuple[list[tuple[int, Line]], InputError | None]:
-    """Return the next lines, and what kept the one after them from being read."""
+    """Return the next lines, and the error that kept the line after them from being read, if any."""
     waiting: list[tuple[int, Line]] = []
     try:
         waiting.extend(itertools.islice(lines, size))
@@ -68,10 +67,10 @@ def _window(lines: Iterator[tuple[int, Line]], size: int) -> tuple[list[tuple[in
 
 
 def batches_of(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Cut the places of lines, sorted by their lengths, into batches of at most so many tokens."""
+    """Yield batches of at most `batch_tokens` tokens: the indices of their lines, in ascending order of length."""
     batch: list[int] = []
     for i in sorted(range(len(lengths)), key=lengths.__getitem__):
-        # A batch is as wide as its longest line, the last.
+        # A batch is as wide as its longest line, which is its last.
         if batch and (len(batch) + 1) * max(lengths[i], MIN_LENGTH) > batch_tokens:
             yield batch
             batch = []
@@ -83,7 +82,7 @@ def batches_of(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]
 def _one_by_one(
     translate: Callable[[list[Line], Sequence[int]], Sequence[Translated]], batch: list[tuple[int, Line]]
 ) -> list[Translated | InputError]:
-    """Translate a batch of numbered lines; what fails is an error that names the line, in its place."""
+    """Translate a batch of numbered lines. In the place of a line that fails is an error with its number."""
     try:
         numbers, lines = zip(*batch, strict=True)
         return [*translate(list(lines), numbers)]
@@ -95,16 +94,16 @@ def _one_by_one(
 
 
 def warn_of_cut(sentences: Sequence[str], cut: Iterable[int], numbers: Sequence[int] | None = None) -> None:
-    """Warn of each of the sentences that was cut, by its number where they have numbers.
+    """Warn of each sentence that was cut, with its number if the sentences have numbers.
 
     Args:
-        sentences: all of a batch.
-        cut: places of those that were cut.
-        numbers: what the sentences are called.
+        sentences: all sentences of a batch.
+        cut: the indices of those that were cut.
+        numbers: the numbers of the sentences.
     """
     for i in cut:
         log.warning(
-            "%scut: it has more than max_source_length tokens, or than the model has positions: %.60s ...",
+            "%scut, because it has more tokens than max_source_length or than the model has positions: %.60s ...",
             f"line {numbers[i]} was " if numbers else "",
             sentences[i],
         )

@@ -1,4 +1,4 @@
-"""Reading lines of text, plain or packed."""
+"""Reading lines of text, plain or compressed."""
 
 import codecs
 import contextlib
@@ -20,10 +20,12 @@ READ = 1 << 20
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes, unpacked where it is called .gz or .zst; nothing else is done while it is open.
+    """Open a file for reading bytes, and decompress it if its name ends in .gz or .zst.
+
+    Do nothing but read while it is open: every OSError is reported as one of reading the file.
 
     Raises:
-        InputError: it cannot be read, or is cut off.
+        InputError: the file cannot be read, or is truncated.
     """
     try:
         with path.open("rb") as file:
@@ -35,15 +37,15 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
             else:
                 yield file
     except (EOFError, zlib.error):
-        raise InputError(f"{path} is not a whole gzip file") from None
+        raise InputError(f"{path} is not a complete gzip file: copy or download it again") from None
     except zstandard.ZstdError:
-        raise InputError(f"{path} is not a whole zstd file") from None
+        raise InputError(f"{path} is not a complete zstd file: copy or download it again") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 class _Zstandard(io.RawIOBase):
-    """The content of a .zst file, of any number of frames; its library's own reader takes a file that is cut off."""
+    """The content of a .zst file with any number of frames. The library's own reader accepts truncated files."""
 
     def __init__(self, file: IO[bytes]):
         self.file = file
@@ -55,7 +57,7 @@ class _Zstandard(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer as far as what is unpacked already goes."""
+        """Fill the buffer with as much as has been decompressed already."""
         while not self.rest:
             packed = self.frame.unused_data if self.frame.eof else b""
             if self.frame.eof:
@@ -74,7 +76,7 @@ class _Zstandard(io.RawIOBase):
 
 
 def line_blocks(path: Path, lines: int) -> Iterator[bytes]:
-    """Cut a file into blocks of so many lines; the last one has the rest, and its last line may lack its end.
+    """Cut a file into blocks of `lines` lines. The last block may be shorter, and its last line may lack a line feed.
 
     Raises:
         InputError: as `opened`.
@@ -85,7 +87,7 @@ def line_blocks(path: Path, lines: int) -> Iterator[bytes]:
             waiting += read
             count += read.count(b"\n")
             while count >= lines:
-                # The end of the block lies in what was read last, before as many lines as are too many.
+                # The block ends within the bytes read last: go back over the surplus lines.
                 end = len(waiting)
                 for _ in range(count - lines + 1):
                     end = waiting.rfind(b"\n", 0, end)
@@ -97,10 +99,10 @@ def line_blocks(path: Path, lines: int) -> Iterator[bytes]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 file, unpacked as `opened` does; see `decoded`.
+    """Return the lines of a UTF-8 file, decompressed as `opened` does and decoded as `decoded` does.
 
     Raises:
-        InputError: it cannot be read, is cut off or is not UTF-8.
+        InputError: the file cannot be read, is truncated or is not UTF-8.
     """
     with opened(path) as file:
         return list(decoded(file, os.fspath(path)))
@@ -109,19 +111,19 @@ def read_lines(path: Path) -> list[str]:
 def decoded(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
     """Decode lines as UTF-8; only a line feed, with or without a carriage return, ends a line.
 
-    A byte order mark at the beginning is left out.
+    A byte order mark at the beginning is removed.
 
     Args:
-        lines: such as a file opened for reading bytes.
-        name: what an error calls them.
-        first: the number of the first of them.
+        lines: the lines, such as a file opened for reading bytes.
+        name: the name of the text in errors.
+        first: the number of the first line.
 
     Raises:
-        InputError: a line that is not UTF-8.
+        InputError: a line is not UTF-8.
     """
     for number, line in enumerate(lines, first):
         if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise InputError(f"{name} is UTF-16: convert it, such as by iconv -f UTF-16 -t UTF-8")
+            raise InputError(f"{name} is UTF-16: convert it, for example with iconv -f UTF-16 -t UTF-8")
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError:

@@ -14,7 +14,7 @@ from typing import IO
 from tf_transformer.errors import InputError
 
 LOCK = ".lock"
-"""The file in the folder that is locked; it says who holds it."""
+"""The name of the lock file in a folder. The file says who holds the lock."""
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 log = logging.getLogger(__name__)
@@ -22,9 +22,9 @@ log = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def sole_writer(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which is made where there is none, and removed at the end if it is still empty.
+    """Hold the lock of a folder, which is created if missing and removed at the end if it is still empty.
 
-    The system releases the lock when a process ends, however it ends: that of a dead process is none.
+    The system releases the lock when the process ends, however it ends, so that a dead process blocks nobody.
 
     Raises:
         InputError: another process holds the lock.
@@ -38,17 +38,17 @@ def sole_writer(folder: Path) -> Iterator[None]:
         yield
     finally:
         if file is not None:
-            (folder / LOCK).unlink(missing_ok=True)  # while it is locked: who opened it looks whether it is still there
+            (folder / LOCK).unlink(missing_ok=True)  # while locked: whoever has opened it checks that it still exists
             file.close()
         for path in made:
             try:
                 path.rmdir()
-            except OSError:  # it has been written to, or another process has made something in it
+            except OSError:  # it is not empty any more
                 break
 
 
 def _locked(folder: Path) -> IO[str] | None:
-    """Return the locked file of a folder; None where another process has removed it meanwhile."""
+    """Return the locked file of a folder, or None if another process has removed it meanwhile."""
     place = folder / LOCK
     folder.mkdir(parents=True, exist_ok=True)
     file: IO[str]
@@ -58,7 +58,7 @@ def _locked(folder: Path) -> IO[str] | None:
     except FileNotFoundError:
         return None
     except PermissionError:
-        # That of another user of the folder. It can be locked, and so is a dead one's: then it may go.
+        # The file of another user, which can be locked only if that user's process is dead: it is then removed.
         file, is_own = place.open(encoding="utf-8"), False
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -67,13 +67,13 @@ def _locked(folder: Path) -> IO[str] | None:
         holder = file.read().strip() or "another process"
         file.close()
         raise InputError(
-            f"{folder} is written by {holder}: wait until it ends or stop it, or give another folder"
+            f"{folder} is in use by {holder}: wait until it ends or stop it, or give another folder"
         ) from None
     except OSError as error:
         if error.errno not in NO_LOCKS:
             file.close()
             raise
-        log.warning("%s is on a file system without locks: take care that no other process writes to it", folder)
+        log.warning("%s is on a file system without locks: make sure that no other process writes to it", folder)
     try:
         is_there = place.stat().st_ino == os.fstat(file.fileno()).st_ino
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Text to ids and back inside the TensorFlow graph, by SentencePiece."""
+"""Text to ids and back inside the TensorFlow graph, with SentencePiece."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,8 @@ __all__ = ["END", "PAD", "SPACE_MARK", "START", "UNKNOWN", "Tokenizer", "Vocabul
 class _SharedModel(sentencepiece_tokenizer._SentencepieceModelResource):
     """The model as a resource with a name of its own.
 
-    That of tensorflow-text belongs to a cached kernel: `keras.utils.set_random_seed` empties the cache, and every
-    tokenizer made before it is dead.
+    The resource of tensorflow-text belongs to a cached kernel. `keras.utils.set_random_seed` empties that cache, and
+    every tokenizer made before then fails.
     """
 
     def _create_resource(self) -> Any:
@@ -29,13 +29,13 @@ class _SharedModel(sentencepiece_tokenizer._SentencepieceModelResource):
 
 
 class Tokenizer(tf.Module):
-    """A SentencePiece model inside the graph; saved with whatever module holds it.
+    """A SentencePiece model inside the graph, saved with the module that holds it.
 
     Args:
-        model: a serialised SentencePiece model, as `Vocabulary` takes it.
-        name: what an error calls it, such as its file.
-        vocab_size: as `Vocabulary` takes it.
-        languages: likewise.
+        model: a serialised SentencePiece model, as for `Vocabulary`.
+        name: the name of the model in errors, such as its file.
+        vocab_size: as for `Vocabulary`.
+        languages: as for `Vocabulary`.
 
     Raises:
         InputError: as `Vocabulary`.
@@ -82,11 +82,11 @@ class Tokenizer(tf.Module):
         return self._ids(self._processor, text)
 
     def _ids(self, processor: tf_text.SentencepieceTokenizer, text: Any) -> tf.RaggedTensor:
-        """Return the ids that a processor gives; where it gives pieces, those of the vocabulary have one."""
+        """Return the ids that a processor gives, or look them up in the vocabulary if it gives pieces."""
         if self._table is None:
             return processor.tokenize(text)
         pieces = processor.tokenize(text)
-        # SentencePiece writes a space before `>>de<<` at the beginning of a text, as before all else.
+        # SentencePiece writes a space at the beginning of every text, even before `>>de<<`.
         front = pieces[:, :2].to_tensor("", shape=[None, 2])
         has_mark = (front[:, 0] == SPACE_MARK) & tf.strings.regex_full_match(front[:, 1], LANGUAGE_CODE)
         starts = pieces.row_starts() + tf.cast(has_mark, pieces.row_splits.dtype)
@@ -102,7 +102,7 @@ class Tokenizer(tf.Module):
         """Return the ids [B] of the tokens of languages, strings [B].
 
         Raises:
-            tf.errors.InvalidArgumentError: one that this has not.
+            tf.errors.InvalidArgumentError: the tokenizer does not have one of them.
         """
         names = tf.convert_to_tensor(languages, tf.string)
         ids = self._language_table.lookup(names)
@@ -113,23 +113,23 @@ class Tokenizer(tf.Module):
             return tf.identity(ids)
 
     def check_languages(self, languages: Iterable[str]) -> None:
-        """Raise InputError for a language that this has not."""
+        """Raise InputError for a language that the tokenizer does not have."""
         for language in languages:
             if language not in self.languages:
                 raise unknown("language", language, self.languages)
 
     def detokenize(self, ids: Any) -> tf.Tensor:
-        """Join ids [B, T] to strings [B]; padding, start and end say nothing, and neither does an impossible id."""
+        """Join ids [B, T] to strings [B]; padding, start, end and ids outside the vocabulary are ignored."""
         says_something = ((ids == UNKNOWN) | (ids > END)) & (ids < self.vocab_size)
         text = self._detokenizer.detokenize(tf.ragged.boolean_mask(ids, says_something))
         # A word model writes the mark of a space before an unknown word as bytes, which come back as the mark.
         return tf.strings.regex_replace(tf.strings.regex_replace(text, SPACE_MARK, " "), "^ ", "")
 
     def pieces_of(self, ids: Any) -> tf.Tensor:
-        """Return the pieces of ids [...] as strings [...]; padding is empty, and so is an impossible id."""
+        """Return the pieces of ids [...] as strings [...], empty for padding and for ids outside the vocabulary."""
         return tf.gather(tf.constant(["", *self.pieces[1:], ""]), tf.minimum(ids, self.vocab_size))
 
 
 def text_of(sentences: list[str]) -> tf.Tensor:
-    """Return Python strings as a tensor; what is no character (a lone surrogate) becomes a question mark."""
+    """Return Python strings as a tensor; a lone surrogate, which is no character, becomes a question mark."""
     return tf.constant([sentence.encode("utf-8", "replace") for sentence in sentences], tf.string)

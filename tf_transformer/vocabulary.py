@@ -1,4 +1,4 @@
-"""Text to ids without TensorFlow: a SentencePiece model as its own library runs it, and its training."""
+"""Text to ids without TensorFlow, by the SentencePiece library, and the training of SentencePiece models."""
 
 import io
 import logging
@@ -14,7 +14,7 @@ from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, START,
 from tf_transformer.errors import InputError
 
 SPACE_MARK = "\u2581"
-"""What SentencePiece writes for a space; it reads one as a space too."""
+"""The character that SentencePiece writes for a space, and that it also reads as one."""
 
 log = logging.getLogger(__name__)
 
@@ -24,13 +24,14 @@ class Vocabulary:
 
     Args:
         model: a serialised SentencePiece model with ids pad 0, unknown 1, start 2 and end 3.
-        name: what an error calls it, such as its file.
-        vocab_size: of what reads the ids, where the SentencePiece model has more pieces: those are unknown then. By
-            default all of them.
-        languages: each of them has a token, a control piece, which no text can have in it.
+        name: the name of the model in errors, such as its file.
+        vocab_size: the number of ids in use, if the SentencePiece model has more pieces; the other pieces are then
+            unknown. By default all pieces are in use.
+        languages: languages that each have a token. The token is a control piece, which cannot occur in text.
 
     Raises:
-        InputError: not a SentencePiece model, or one with other ids, or without the token of a language.
+        InputError: `model` is not a SentencePiece model, has other special ids or fewer pieces than `vocab_size`, or
+            lacks the token of a language.
     """
 
     def __init__(
@@ -50,12 +51,15 @@ class Vocabulary:
         self.processor = processor
         self.vocab_size: int = vocab_size or processor.vocab_size()
         if self.vocab_size > processor.vocab_size():
-            raise InputError(f"{name} has {processor.vocab_size()} pieces, and the model reads {vocab_size}")
+            raise InputError(
+                f"{name} has {processor.vocab_size()} pieces, but the model needs {vocab_size}: give the tokenizer "
+                "that belongs to the model"
+            )
         self.pieces = [processor.id_to_piece(i) for i in range(self.vocab_size)]
         self.languages = {language: _id_of(language, processor, name) for language in languages}
         self.looked_up: dict[str, int] | None = None
-        """The ids of the pieces, where the vocabulary is not the model's own: a piece that the model takes for unknown
-        text has its id where the vocabulary has it."""
+        """The ids of the pieces, or None if the SentencePiece model itself gives the right ids. A piece of the
+        vocabulary has its id here even if the SentencePiece model takes it for unknown text."""
         if self.vocab_size < processor.vocab_size() or any(map(processor.is_unused, range(self.vocab_size))):
             known = [i for i in range(END + 1, self.vocab_size) if not processor.is_control(i)]
             self.looked_up = {self.pieces[i]: i for i in known}
@@ -70,21 +74,21 @@ class Vocabulary:
 
     @property
     def is_bpe(self) -> bool:
-        """Whether it merges by byte pair encoding."""
-        from sentencepiece import sentencepiece_model_pb2  # it needs protobuf, which translating does not
+        """Whether the model is a BPE (byte pair encoding)."""
+        from sentencepiece import sentencepiece_model_pb2  # needs protobuf, which translating does not
 
         spec = sentencepiece_model_pb2.ModelProto.FromString(self.model).trainer_spec
         return spec.model_type == spec.BPE
 
     def encode(self, sentences: list[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
-        """Return the ids of sentences, without start and end, as the tokenizer inside the graph gives them.
+        """Return the ids of sentences, without start and end. The tokenizer inside the graph gives the same ids.
 
         Args:
             sentences: text without lone surrogates.
-            dropout: of a BPE, the share of merges that are left out by chance (BPE-dropout, Provilkov et al. 2020).
-            seed: of that chance, below 2**32.
+            dropout: the share of merges of a BPE that are left out at random (BPE-dropout, Provilkov et al. 2020).
+            seed: the seed of the dropout, below 2**32.
         """
-        # On one thread: those of the library would draw in an order of their own.
+        # On one thread, because several threads would draw random numbers in no fixed order.
         settings: dict[str, Any] = {"num_threads": 1}
         if dropout:
             sentencepiece.set_random_generator_seed(seed)
@@ -108,16 +112,16 @@ def _id_of(language: str, processor: sentencepiece.SentencePieceProcessor, name:
         if processor.is_control(id) and processor.id_to_piece(id) == piece:
             return id
     piece = language_pieces(language)[0]
-    raise InputError(f"{name} has no token of the language {language}: train it with --control_symbols={piece}")
+    raise InputError(f"{name} has no token for the language {language}: train it with --control_symbols={piece}")
 
 
 def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig, languages: Sequence[str] = ()) -> bytes:
     """Train a SentencePiece model on sentences, with a token for each of the languages, and return it serialised.
 
-    Where the text is too small for `config.vocab_size`, the vocabulary is smaller, and a warning says so.
+    If the text is too small for `config.vocab_size`, the vocabulary is smaller, and a warning says so.
 
     Raises:
-        InputError: the vocabulary has no room for the special tokens, the bytes and the characters.
+        InputError: `config.vocab_size` is too small for the special tokens, the bytes and the characters.
     """
     model = io.BytesIO()
     try:
@@ -146,11 +150,11 @@ def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig, languages
         if needed or "vocab_size" in str(error):
             least = f"at least {needed[1]}" if needed else "more"
             raise InputError(
-                "tokenizer.vocab_size has no room for the special tokens, the bytes and the characters of this text: "
+                "tokenizer.vocab_size is too small for the special tokens, the bytes and the characters of this text: "
                 f"set it to {least}. Received: {config.vocab_size}"
             ) from None
         raise InputError(f"SentencePiece cannot learn from this text: {error}") from None
     size = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
     if size < config.vocab_size:
-        log.warning("the text has %d pieces at most: the vocabulary is that, not %d", size, config.vocab_size)
+        log.warning("the text yields only %d pieces: the vocabulary is smaller than %d", size, config.vocab_size)
     return model.getvalue()

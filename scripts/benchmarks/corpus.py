@@ -1,4 +1,4 @@
-"""Corpora: what preparing one costs, and what training on one of any size costs before and beside its model."""
+"""Corpora: the costs of preparing one, and of training on one of any size, before and beside the model."""
 
 import argparse
 import itertools
@@ -13,16 +13,16 @@ from benchmarks.peer import Peer, Row, end, take_turns
 VOCABULARY = 10_000
 BATCH_TOKENS = 25_000
 TOKENISED = 50_000
-"""Pairs of a turn."""
+"""The pairs of one turn."""
 LINKED = {"4.5 million": 4_500_000, "50 million": 50_000_000, "1 billion": 1_000_000_000}
-"""Pairs of the corpora that trainings start on: the prepared one, its shards linked again and again."""
+"""The pairs of the corpora that training starts on. They link to the shards of the prepared one again and again."""
 PARTS = 4
 FED = 1_300
-"""Batches of a turn: more than a window has, so that the planning of one is among them."""
+"""The batches of one turn: more than a window has, so that planning a window is included."""
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """Yield a row for each cost: of preparing, then of starting, of memory, and of feeding."""
+    """Yield a row for each cost: preparing, starting, memory and feeding."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         spec = {"threads": options.threads, "source": options.source, "target": options.target}
@@ -45,14 +45,14 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def _arguments(spec: dict[str, Any], text: Path, output: Path, workers: int, *more: str) -> dict[str, list[str]]:
-    """Return the task of preparing text."""
+    """Return the task that prepares text."""
     languages = ["--source", spec["source"], "--target", spec["target"]]
     rest = ["--output", str(output), "--workers", str(workers), *more]
     return {"arguments": ["--data", str(text), *languages, *rest]}
 
 
 def _whole(spec: dict[str, Any], options: argparse.Namespace) -> Row:
-    """Return the row of preparing all text once: equal pairs found, a tokenizer trained."""
+    """Return the row of preparing all text once, which includes finding equal pairs and training a tokenizer."""
     peer = Peer("corpus_prepare.py", spec)
     more = ("--vocab-size", str(VOCABULARY), "--set", "data.drop_duplicates=true")
     found = peer.work(_arguments(spec, Path(spec["text"]), Path(spec["corpus"]), options.threads, *more))
@@ -76,7 +76,7 @@ def _size(spec: dict[str, Any]) -> int:
 
 
 def _tokenising(spec: dict[str, Any], rounds: int) -> Row:
-    """Return the row of making shards against tokenising alone, one process each."""
+    """Return the row that compares making shards with tokenising alone, in one process each."""
     peers = {way: Peer("corpus_tokenise.py", spec | {"pairs": TOKENISED}) for way in ("ours", "SentencePiece alone")}
     tasks = {way: {"way": way} for way in peers}
     figures = {
@@ -88,7 +88,7 @@ def _tokenising(spec: dict[str, Any], rounds: int) -> Row:
 
 
 def _preparing(spec: dict[str, Any], place: Path, options: argparse.Namespace) -> Row:
-    """Return the row of preparing a part of the text by several numbers of processes, the tokenizer given."""
+    """Return the row of preparing a part of the text with a given tokenizer, by several numbers of processes."""
     counts = sorted({options.threads, 1}, reverse=True)
     figures: dict[str, list[float]] = {f"ours, workers: {count}": [] for count in counts}
     memory = dict.fromkeys(figures, 0.0)
@@ -105,7 +105,7 @@ def _preparing(spec: dict[str, Any], place: Path, options: argparse.Namespace) -
 
 
 def _training(spec: dict[str, Any], place: Path, rounds: int) -> Iterator[Row]:
-    """Yield rows of starts, and of the memory that going through windows takes, for corpora of all sizes."""
+    """Yield rows of starting, and of the memory that going through windows takes, for corpora of all sizes."""
     linker = Peer("corpus_link.py", spec)
     memory: dict[str, list[float]] = {name: [] for name in LINKED}
     for name, count in LINKED.items():

@@ -1,4 +1,4 @@
-"""Decoding: output tokens a second of a random model, and sentences a second of a trained one."""
+"""Decoding: output tokens per second of a random model, and sentences per second of a trained one."""
 
 import argparse
 import contextlib
@@ -19,9 +19,9 @@ EXACTLY = {
     "length_penalty": 0.0,
     "early_stopping": True,
 }
-"""The search that writes as many tokens as `FORCED` says."""
+"""The search settings that write exactly as many tokens as `FORCED` says."""
 CASES = ((1, 1), (8, 1), (32, 1), (128, 1), (1, 4), (8, 4), (32, 4))
-"""Sentences of a batch, hypotheses of each."""
+"""The sentences of a batch, and the hypotheses of each."""
 EXPORTS = {
     "ours": {},
     "ours, XLA": {"jit_compile": True},
@@ -33,7 +33,7 @@ PEERS = {"CTranslate2 float32": "float32", "CTranslate2 int8": "int8"}
 
 
 def forced(options: argparse.Namespace) -> Iterator[Row]:
-    """Yield rows for a `base` model with random weights that writes exactly so many tokens a sentence."""
+    """Yield rows for a `base` model with random weights that writes a fixed number of tokens per sentence."""
     exports = {name: way for name, way in EXPORTS.items() if way.get("dtype", "float32") in options.dtypes}
     searches = {name: EXACTLY | way for name, way in exports.items()}
     with random_base(options.threads, searches, LITERT) as (spec, parameters):
@@ -60,7 +60,7 @@ def forced(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def real(options: argparse.Namespace) -> Iterator[Row]:
-    """Yield rows for a trained model and real sentences; both sides stop alike, and ours exactly beside it."""
+    """Yield rows for a trained model and real sentences, with the stopping rule of the peers, and ours with its own too."""
     if not (options.run_dir and options.sentences):
         print("decode-real: skipped; it needs --run-dir and --sentences")
         return
@@ -81,17 +81,17 @@ def real(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def peers_litert(spec: dict[str, Any], search: dict[str, Any]) -> dict[str, Peer]:
-    """Start the translators by LiteRT."""
+    """Start the translators that use LiteRT."""
     return {name: Peer("decode_litert.py", spec | {"export": name, "search": search}) for name in LITERT}
 
 
 def peers_forced(spec: dict[str, Any], exports: Iterable[str], names: Iterable[str]) -> dict[str, Peer]:
-    """Start those of `PEERS` that are named beside the exports, all of the models of `random_base`."""
+    """Start translators with the models of `random_base`: those of the exports, and those of `PEERS` that are named."""
     return _peers(spec, exports, names, FORCED["target"], FORCED["target"])
 
 
 def case(peers: dict[str, Peer], size: int, beam: int, rounds: int) -> Row:
-    """Return the row of a batch and a beam for the models of `random_base`."""
+    """Return the row of a batch size and a beam size for the models of `random_base`."""
     batches = max(1, 8 // size)
     task = {"batch": size, "batches": batches, "beam": beam}
     figures = rates(peers, rounds, batches * size * FORCED["target"], **task)
@@ -102,16 +102,16 @@ def case(peers: dict[str, Peer], size: int, beam: int, rounds: int) -> Row:
 def random_base(
     threads: int, searches: dict[str, dict[str, Any]], litert: dict[str, str] | None = None
 ) -> Iterator[tuple[dict[str, Any], int]]:
-    """Write a `base` model with random weights; gives what its workers are to know, and what `_make` gives."""
+    """Write a `base` model with random weights. Yield the spec of its workers, and what `_make` returns."""
     with tempfile.TemporaryDirectory() as folder:
         spec = FORCED | {"folder": folder, "threads": threads, "preset": "base"}
         yield spec, _make(spec, searches, litert or {})
 
 
 def _make(spec: dict[str, Any], searches: dict[str, dict[str, Any]], litert: dict[str, str]) -> int:
-    """Write the models, for greedy search and for a beam of 4; gives the number of the decoder's parameters.
+    """Write the models for greedy search and for a beam of 4, and return the number of the decoder's parameters.
 
-    CTranslate2's is one for both, and made where it is installed; so are those for LiteRT that are asked for.
+    A single model serves both for CTranslate2, if that is installed, and for each LiteRT export that is asked for.
     """
     makers = {}
     for beam in (1, 4):

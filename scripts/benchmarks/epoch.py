@@ -1,4 +1,4 @@
-"""A real epoch: real target tokens a second, padding not counted."""
+"""A real epoch: target tokens per second, without padding."""
 
 import argparse
 from collections.abc import Iterator

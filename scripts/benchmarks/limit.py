@@ -1,4 +1,4 @@
-"""The most that the machine can do: what the other rows are a share of."""
+"""The limits of the machine, of which other rows reach a share."""
 
 import argparse
 from collections.abc import Iterator
@@ -26,5 +26,5 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def step_products(rows: int) -> str:
-    """Return the name of the limit that the products of a decoding step of `base` are, of so many hypotheses."""
+    """Return the name of the limit set by the products of a decoding step of `base` for so many hypotheses."""
     return f"products of a step of {rows} rows alone, steps/s"

@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""The machine that the figures were measured on."""
 
 import os
 import platform
@@ -13,16 +13,16 @@ class Machine(NamedTuple):
     cores: int
     threads: int
     flags: frozenset[str]
-    """what it can do, by the names of Linux; none elsewhere"""
+    """its features, by their names in Linux; none on other systems"""
 
     @property
     def has_avx512(self) -> bool:
-        """Whether it has vectors of 512 bits."""
+        """Whether the CPU has vectors of 512 bits."""
         return "avx512f" in self.flags
 
     @property
     def has_vnni(self) -> bool:
-        """Whether it has products of int8."""
+        """Whether the CPU has instructions for int8 products."""
         return not self.flags.isdisjoint({"avx512_vnni", "avx_vnni"})
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class Machine(NamedTuple):
 
 
 def machine(cpuinfo: Path = Path("/proc/cpuinfo")) -> Machine:
-    """Return what this machine has; the file is Linux's."""
+    """Return the CPU of this machine, as described in a file of Linux."""
     # A paragraph a thread.
     paragraphs = cpuinfo.read_text().strip().split("\n\n") if cpuinfo.exists() else []
     threads = [

@@ -1,4 +1,4 @@
-"""Processes that take turns, and what is known after."""
+"""Processes that take turns, and the rows of what they measured."""
 
 import functools
 import importlib.metadata
@@ -20,20 +20,20 @@ PACKAGES = {
     "CTranslate2 float32": "ctranslate2",
     "CTranslate2 int8": "ctranslate2",
 }
-"""What a peer needs, of those that the extra `bench` installs."""
+"""The package that each peer needs; the extra `bench` installs all of them."""
 
 
 class Row(NamedTuple):
-    """What was measured of one piece of work."""
+    """The figures of one piece of work."""
 
     work: str
     unit: str
-    """per second: more is better; "seconds": less is better"""
+    """a rate per second, of which more is better, or "seconds", of which less is better"""
     figures: dict[str, list[float]]
-    """of ours (the first) and of every peer, one a round"""
+    """for ours (the first) and for every peer, one figure per round"""
     notes: dict[str, Any]
     reached: dict[str, float] | None = None
-    """what the first makes of each limit of the machine, in its unit, by the name that `limit.py` gives it"""
+    """how much of each limit of the machine the first reaches, in its unit, by the names of `limit.py`"""
 
     def median(self, name: str) -> float:
         """Return the median of the rounds."""
@@ -45,12 +45,12 @@ class Row(NamedTuple):
         return first if self.unit.endswith("/s") else 1 / first
 
     def told(self, name: str) -> str:
-        """Return the median, the least and the most of the rounds for people."""
+        """Return the median, the least and the most of the rounds as text."""
         values = self.figures[name]
         return f"{_figure(self.median(name)):>6} ({_figure(min(values))} to {_figure(max(values))})"
 
     def shares(self, limits: dict[str, float]) -> dict[str, float]:
-        """Return which share of each limit the first reaches, of those that were measured."""
+        """Return the share of each measured limit that the first reaches."""
         return {name: amount / limits[name] for name, amount in (self.reached or {}).items() if name in limits}
 
     def show(self, limits: dict[str, float]) -> None:
@@ -66,7 +66,7 @@ class Row(NamedTuple):
         sys.stdout.flush()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON, with the ratios."""
+        """Return the row for JSON, with medians and ratios."""
         medians = {name: self.median(name) for name in self.figures}
         ratios = {name: round(self.ratio(name), 3) for name in self.figures}
         return self._asdict() | {"medians": medians, "first_is_times_better": ratios}
@@ -77,7 +77,7 @@ def _figure(value: float) -> str:
 
 
 def version(package: str) -> str | None:
-    """Return the version of a package that is installed, None for another."""
+    """Return the version of a package, or None if it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -85,20 +85,20 @@ def version(package: str) -> str | None:
 
 
 def installed(peers: Iterable[str]) -> list[str]:
-    """Return those of the peers whose package is installed."""
+    """Return the peers whose packages are installed."""
     return [name for name in peers if version(PACKAGES[name])]
 
 
 class Peer:
     """A process that works when it is told to; see `workers/protocol.py`.
 
-    It starts beside others; what is asked of it first waits until it has.
+    Processes start at the same time. The first task waits until its process has started.
 
     Args:
-        script: of the worker.
-        spec: what it is to measure; `threads` among it.
-        python: what runs it.
-        onednn: whether TensorFlow uses oneDNN where the CPU has no AVX-512 too: faster in training, not in decoding.
+        script: the script of the worker.
+        spec: what to measure, including `threads`.
+        python: the interpreter that runs the script.
+        onednn: whether TensorFlow uses oneDNN on CPUs without AVX-512 too, which is faster in training only.
     """
 
     def __init__(self, script: str, spec: dict[str, Any], *, python: str | Path = sys.executable, onednn: bool = False):
@@ -116,24 +116,24 @@ class Peer:
 
     @functools.cached_property
     def facts(self) -> dict[str, Any]:
-        """What it says when it has started."""
+        """What the process says when it has started."""
         return self.answer()
 
     def answer(self) -> dict[str, Any]:
-        """Return what it says next."""
+        """Return what the process says next."""
         while line := self.process.stdout.readline():
             if line.startswith("{"):
                 return json.loads(line)
         raise RuntimeError(f"{self.process.args[1]} ended with status {self.process.wait()}")
 
     def ask(self, task: dict[str, Any]) -> None:
-        """Tell it to do a task, when it has started."""
+        """Tell the process to do a task, once it has started."""
         _ = self.facts
         self.process.stdin.write(json.dumps(task) + "\n")
         self.process.stdin.flush()
 
     def work(self, task: dict[str, Any]) -> dict[str, Any]:
-        """Let it do a task; gives what it says, the `seconds` among it."""
+        """Let the process do a task, and return what it says, including `seconds`."""
         time.sleep(0.2)  # the threads of the one before may still spin
         self.ask(task)
         return self.answer()
@@ -142,10 +142,10 @@ class Peer:
 def take_turns(
     peers: dict[str, Peer], rounds: int, tasks: dict[str, dict[str, Any]], warm_up: dict[str, Any] | None = None
 ) -> dict[str, list[dict[str, Any]]]:
-    """Let each peer do its task in turn, A B C, A B C, ...; gives what each said in every round.
+    """Let each peer do its task in turn, A B C, A B C, ..., and return what each said in every round.
 
-    Before the first round each does the task `warm_up`, or its own, all at once. Every turn is told on stderr, so that
-    a long measurement is seen to go on, and one that is stopped is not lost.
+    Before the first round, all of them do `warm_up`, or their own tasks, at the same time. Every turn is reported on
+    stderr, to show the progress of a long measurement, and so that one that is stopped is not lost.
     """
     for name, peer in peers.items():
         peer.ask(warm_up or tasks[name])
@@ -160,7 +160,7 @@ def take_turns(
 
 
 def rates(peers: dict[str, Peer], rounds: int, amount: float, **task: Any) -> dict[str, list[float]]:
-    """Let the peers do one task in turn; gives how much of an `amount` a turn each does a second."""
+    """Let the peers do one task in turn, and return the rate of each turn, which does `amount`, per second."""
     said = take_turns(peers, rounds, dict.fromkeys(peers, task))
     return {name: [amount / turn["seconds"] for turn in turns] for name, turns in said.items()}
 

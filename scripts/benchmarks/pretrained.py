@@ -1,4 +1,4 @@
-"""Decoding of a pretrained model: the folder itself by transformers, and what we import of it, from text to text."""
+"""Decoding of a pretrained model from text to text: the folder by transformers, and our import of it by ours."""
 
 import argparse
 import tempfile
@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from benchmarks.peer import Peer, Row, end, rates
 
 CASES = ((1, 1), (8, 1), (32, 1), (1, 4), (8, 4), (32, 4))
-"""Sentences of a batch, hypotheses of each."""
+"""The sentences of a batch, and the hypotheses of each."""
 WAYS = {"ours": {}, "ours, XLA": {"jit_compile": True}}
 LONGEST = 80
-"""Tokens of a translation."""
+"""The tokens of a translation."""
 SENTENCES = 128
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """Yield rows for `--pretrained` and `--sentences`; transformers is that of the environment `--transformers`."""
+    """Yield rows for `--pretrained` and `--sentences`; `--transformers` is the environment of transformers."""
     if not (options.pretrained and options.sentences and options.transformers):
         print("decode-pretrained: skipped; it needs --pretrained, --sentences and --transformers")
         return

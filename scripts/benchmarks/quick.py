@@ -1,4 +1,4 @@
-"""One screen of speed: whether a machine agrees with the documentation."""
+"""A summary of speed on one screen, to compare a machine with the documentation."""
 
 import argparse
 import platform
@@ -11,9 +11,9 @@ from benchmarks.peer import PACKAGES, Row, end, installed, version
 
 ROUNDS = 3
 SECONDS = 300
-"""Of all together."""
+"""The time limit of all rows together."""
 STEPS = {"small": 5, "base": 1}
-"""Of a turn."""
+"""The training steps of one turn."""
 CASES = ((1, 1), (32, 1), (32, 4))
 HEADER = ("work", "ours (least to most)", "peer", "ours is", "docs")
 DOCUMENTED: dict[str, dict[str, tuple[float | None, float | None]]] = {
@@ -37,12 +37,12 @@ DOCUMENTED: dict[str, dict[str, tuple[float | None, float | None]]] = {
     "start-up: base, a first sentence": {"CTranslate2 float32": (None, 0.93 / 10.1), "CTranslate2 int8": (None, None)},
     "start-up: tf-transformer --help": {},
 }
-"""The lines of the table: the work, its peers, and how many times as fast ours is by docs/performance.md: on AVX2, on
-AVX-512; None where it does not say."""
+"""The lines of the table: the work, its peers, and how many times as fast ours is, on AVX2 and on AVX-512, by
+docs/performance.md; None where that does not say."""
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """Yield the rows; `base` is trained last, and only where the time is enough."""
+    """Yield the rows; `base` is trained last, and only if there is enough time."""
     start = time.perf_counter()
     training = ["ours", *installed(("torch", "KerasHub"))]
     yield train_step.row("small", "float32", training, STEPS["small"], options)
@@ -61,7 +61,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def report(rows: Sequence[Row], machine: Machine, threads: int, seconds: float) -> str:
-    """Return the table, and what is to be known of it."""
+    """Return the table with its notes."""
     known = {row.work: row for row in rows}
     lines = [line for work in DOCUMENTED if work in known for line in _lines(known[work], machine)]
     missing = sorted({peer for _, _, peer, ratio, _ in lines if ratio == "missing"})
@@ -81,7 +81,7 @@ def report(rows: Sequence[Row], machine: Machine, threads: int, seconds: float) 
 
 
 def _lines(row: Row, machine: Machine) -> list[tuple[str, ...]]:
-    """Return a line for each peer, or one where there is none; the first tells the work."""
+    """Return a line for each peer, or one line without a peer; the first line names the work."""
     told = row.told("ours") + (" s" if row.unit == "seconds" else "")
     lines = []
     for peer, documented in DOCUMENTED[row.work].items():

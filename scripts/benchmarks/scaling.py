@@ -15,13 +15,13 @@ STEPS = {
     "vocabulary": (8_000, 16_000, 32_000, 64_000),
     "num_layers": (2, 4, 8, 16),
 }
-"""What of a step of `small` is varied, and how; the rest stays."""
+"""Which sizes of a step of `small` are varied, and how; all others stay the same."""
 TARGETS = (16, 32, 64, 128, 256)
 DECODED = (1, 8)
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """Yield a row for everything that is varied, with the exponent that its medians follow."""
+    """Yield a row for each size that is varied, with the exponent that its medians follow."""
     for axis, values in STEPS.items():
         tasks = {str(value): STEP | {axis: value} for value in values}
         peer = Peer("scaling_train.py", {"threads": options.threads}, onednn=True)
@@ -41,7 +41,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def _seconds(peers: dict[str, Peer], tasks: dict[str, dict[str, Any]], rounds: int) -> dict[str, list[float]]:
-    """Return the seconds of each task in every round."""
+    """Return the seconds that each task took in every round."""
     return {name: [turn["seconds"] for turn in turns] for name, turns in take_turns(peers, rounds, tasks).items()}
 
 

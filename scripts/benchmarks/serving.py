@@ -1,4 +1,4 @@
-"""Requests a second that `tf-transformer serve` answers, one sentence each, and how long they take."""
+"""Requests per second that `tf-transformer serve` answers, with one sentence each, and how long they take."""
 
 import argparse
 import contextlib
@@ -18,12 +18,12 @@ import numpy as np
 from benchmarks.peer import ENVIRONMENT, Row
 
 SECONDS = 20
-"""Of a turn."""
+"""The seconds of one turn."""
 CLIENTS = 32
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """Yield a row for many clients at once, with sentences of a batch together and without, and for one client."""
+    """Yield a row for many clients at once, with batching and without, and one for a single client."""
     if not (options.run_dir and options.sentences):
         print("serving: skipped; it needs --run-dir and --sentences")
         return
@@ -60,7 +60,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 
 @contextlib.contextmanager
 def _server(command: str, folder: str, *extra: str) -> Iterator[str]:
-    """Start a server and give its address; end it."""
+    """Start a server, yield its address, and end it."""
     serve = [command, "serve", f"{folder}/model", "--port", "0", "--grpc-port", "0", *extra]
     with subprocess.Popen(serve, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
         try:
@@ -71,7 +71,7 @@ def _server(command: str, folder: str, *extra: str) -> Iterator[str]:
 
 
 def _turn(address: str, clients: int, sentences: list[str], seconds: float) -> list[float]:
-    """Let clients ask for so many seconds, each for one sentence after the other; gives the seconds of each answer."""
+    """Let clients request one sentence after another for some seconds; return the seconds that each answer took."""
     taken: list[float] = []
     end = time.perf_counter() + seconds
 

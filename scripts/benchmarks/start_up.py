@@ -1,4 +1,4 @@
-"""Seconds from nothing, and memory: whole processes, one after the other."""
+"""Start-up: the seconds and the memory of whole processes, one after the other."""
 
 import argparse
 import os
@@ -49,7 +49,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def command_line(word: str, rounds: int) -> Row:
-    """Return the row of `tf-transformer` with a word."""
+    """Return the row of `tf-transformer` with one argument."""
     command = str(Path(sys.executable).with_name("tf-transformer"))
     return _row(f"tf-transformer {word}", {"ours": [command, word]}, rounds)
 
@@ -60,7 +60,7 @@ def first_sentence(spec: dict[str, Any], names: Iterable[str], rounds: int) -> R
 
 
 def _commands(spec: dict[str, Any], names: Iterable[str], ours: str, ctranslate2: str) -> dict[str, list[str]]:
-    """Return what runs the code of each with the model that has a beam of 4."""
+    """Return the commands that run the code of each peer with the model for a beam of 4."""
     model, threads = f"{spec['folder']}/ctranslate2", str(spec["threads"])
     peers = {name: _python(ctranslate2, model, PEERS[name], threads) for name in names}
     return {"ours": _python(ours, f"{spec['folder']}/ours 4")} | peers
@@ -75,7 +75,7 @@ def _row(work: str, commands: dict[str, list[str]], rounds: int) -> Row:
 
 
 def _rows(work: str, commands: dict[str, list[str]], rounds: int) -> Iterator[Row]:
-    """Yield the row of the seconds of commands, and that of the most memory they had."""
+    """Yield the row of the seconds that commands take, and the row of their peak memory."""
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     memory: dict[str, list[float]] = {name: [] for name in commands}
     for i in range(rounds + 1):

@@ -1,4 +1,4 @@
-"""Training steps: target tokens a second."""
+"""Training steps: target tokens per second."""
 
 import argparse
 from collections.abc import Collection, Iterator
@@ -22,14 +22,14 @@ WORKERS = {
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """Yield a row for each preset and type."""
+    """Yield a row for each preset and dtype."""
     for preset in options.presets:
         for dtype in options.dtypes:
             yield row(preset, dtype, options.peers, STEPS[preset], options)
 
 
 def row(preset: str, dtype: str, names: Collection[str], steps: int, options: argparse.Namespace) -> Row:
-    """Return the row of a preset and a type for those of `WORKERS` that are named, in turns of so many steps."""
+    """Return the row of a preset and a dtype for those of `WORKERS` that are named, in turns of so many steps."""
     spec = BATCH | SIZES[preset] | {"preset": preset, "dtype": dtype, "threads": options.threads}
     peers = {name: Peer(script, spec, onednn=True) for name, script in WORKERS.items() if name in names}
     if options.opennmt_tf:
@@ -45,9 +45,9 @@ def row(preset: str, dtype: str, names: Collection[str], steps: int, options: ar
 
 
 def flops_per_target_token(spec: dict[str, int]) -> float:
-    """Return the floating point operations of the matrix products of a training step, by target token.
+    """Return the floating point operations of the matrix products of a training step, per target token.
 
-    A product forward and two backward, 2 operations a multiplication.
+    Each product is made once forward and twice backward, with 2 operations per multiplication.
     """
     d, inner, s, t = spec["d_model"], spec["dff"], spec["source"], spec["target"]
     projections = 4 * d * d

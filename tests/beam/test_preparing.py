@@ -136,11 +136,11 @@ def test_the_command(corpus: DataConfig, tokenizer: Path, tmp_path: Path, capsys
     command = ["prepare", *text, "--output", str(tmp_path / "prepared")]
     given = ["--tokenizer", str(tokenizer)]
     assert main([*command, "--", "--runner", "FnApiRunner"]) == 2
-    assert "a pipeline trains no tokenizer: give --tokenizer FILE" in capsys.readouterr().err
+    assert "a pipeline cannot train a tokenizer: give --tokenizer FILE" in capsys.readouterr().err
     assert main([*command, *given, "--", "--runner", "FnApiRunner"]) == 0
     assert (tmp_path / "prepared" / "manifest.json").is_file()
     assert main([*command, *given, "--", "--runner", "FnApiRunner"]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     (tmp_path / "text" / "train.de.gz").write_bytes(b"no gzip")
     command[-1] = str(tmp_path / "damaged")
     assert main([*command, *given, "--", "--runner", "FnApiRunner"]) == 2

@@ -42,7 +42,7 @@ def translated(
 ) -> list[str]:
     """What `tf-transformer translate` makes of them."""
     text = "".join(f"{line}\n" for line in lines).encode()
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text)))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text), isatty=lambda: False))
     assert command_line(["translate", "--model", str(copy_export)]) == 0
     return capfdbinary.readouterr().out.decode().split("\n")[:-1]
 
@@ -83,7 +83,7 @@ def test_files_keep_their_order(lines: list[str], translated: list[str], copy_ex
     assert joined(tmp_path / "output") == translated
     assert len(list((tmp_path / "output").glob("*.txt"))) == 3 + 3
     assert not list(tmp_path.glob("*.translating"))
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         run(write(tmp_path, lines), str(tmp_path / "output"), str(copy_export))
 
 

@@ -3,6 +3,8 @@
 import gzip
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -353,8 +355,8 @@ def test_without_a_command_the_help_shows_all_of_them_with_examples(capsys: pyte
     assert places == sorted(places)
     for name, command in COMMANDS.items():
         assert f"$ {command.EXAMPLE}\n" in out
-        assert command.EXAMPLE.split()[:2] == ["tf-transformer", name]
-        parser().parse_args(command.EXAMPLE.split()[1:])
+        assert shlex.split(command.EXAMPLE)[:2] == ["tf-transformer", name]
+        parser().parse_args(shlex.split(command.EXAMPLE)[1:])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -492,3 +494,29 @@ def test_commands_run_whatever_backend_keras_is_told_to_use(tmp_path: Path) -> N
         "InputError: Translator needs Keras on TensorFlow: set KERAS_BACKEND=tensorflow before Keras is imported. "
         "Received: jax\n"
     )
+
+
+def test_info_tells_people_what_a_model_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, kind in (("shared_ema", "run directory"), ("export_shared_ema", "SavedModel")):
+        with tarfile.open(FROZEN / f"{name}.tar.xz") as archive:
+            archive.extractall(tmp_path / name, filter="data")
+        path = str(tmp_path / name / "shared_ema")
+        assert main(["info", path, "--json"]) == 0
+        all_of_it = json.loads(capsys.readouterr().out)
+        assert main(["info", path]) == 0
+        rows = dict(line.split(None, 1) for line in capsys.readouterr().out.splitlines())
+        assert rows["Kind"] == kind
+        assert rows["Parameters"].startswith(f"{all_of_it['parameters']:,}: ")
+        assert rows["Languages"] == "xx to yy"
+        assert rows["Updates"] == str(all_of_it["checkpoint"]["step"])
+        assert rows["Search"] == "beam of 4, length penalty 0.6"
+
+
+def test_info_tells_people_what_a_prepared_corpus_is(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prepare", "--data", "copy", "--vocab-size", "300", "--output", "prepared"]) == 0
+    capsys.readouterr()
+    assert main(["info", "prepared"]) == 0
+    shown = capsys.readouterr().out
+    for row in (r"Kind +prepared corpus", rf"Corpus 1 +copy: {SIZES['train']:,} of {SIZES['train']:,} pairs"):
+        assert re.search(rf"^{row}$", shown, flags=re.M), shown
+    assert re.search(r"^Tokens of the source +[\d,]+; [\d.]+ a pair, 50% have at most \d+", shown, flags=re.M)

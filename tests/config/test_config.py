@@ -106,7 +106,7 @@ def test_none_is_a_word_where_only_words_are_allowed() -> None:
         ({"data": {"source": ["en"]}}, ["data.source must be", "['en']"]),
         ({"model": {"d_model": 0}}, ["model.d_model must be at least 1", "0"]),
         ({"model": {"num_layers": -2}}, ["model.num_layers must be at least 1", "-2"]),
-        ({"model": {"d_model": 510}}, ["d_model must divide by num_heads", "d_model=510", "num_heads=8"]),
+        ({"model": {"d_model": 510}}, ["d_model must be divisible by num_heads", "d_model=510", "num_heads=8"]),
         ({"model": {"d_model": 9, "num_heads": 3}}, ["model.d_model must be even", "9"]),
         ({"model": {"dropout_rate": 1.0}}, ["model.dropout_rate", "below 1", "1.0"]),
         ({"model": {"dropout_rate": -0.1}}, ["model.dropout_rate", "-0.1"]),
@@ -255,8 +255,8 @@ def test_unknown_preset() -> None:
 
 def test_unknown_lists_the_names_while_they_are_few() -> None:
     assert str(unknown("fruit", "aple", ["pear", "apple"], where=" in the bowl")) == (
-        "unknown fruit 'aple' in the bowl: did you mean 'apple'? valid are apple, pear"
+        "unknown fruit 'aple' in the bowl: did you mean 'apple'? Valid: apple, pear"
     )
-    assert str(unknown("fruit", "x", [])) == "unknown fruit 'x': valid are none"
+    assert str(unknown("fruit", "x", [])) == "unknown fruit 'x'. Valid: none"
     many = str(unknown("number", "n77x", [f"n{i}" for i in range(100)]))
     assert "did you mean 'n77'?" in many and "100" in many and "n50" not in many

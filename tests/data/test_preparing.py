@@ -178,7 +178,7 @@ def test_a_stopped_preparation_goes_on_and_does_not_begin_again(
     with caplog.at_level("INFO"), monkeypatch.context() as patch:
         patch.setattr(shard, "encode_packed", lambda *arguments: done.append(arguments) or encoded(*arguments))
         prepare(wanted, output)
-    assert "going on with the preparation" in caplog.text
+    assert "continuing the preparation" in caplog.text
     assert "training the tokenizer" not in caplog.text
     assert len(done) == len(list(output.glob("*.shard")))
     assert {output / path.name: time for path, time in before.items()}.items() <= {
@@ -333,7 +333,7 @@ def test_a_flipped_byte_is_named_with_its_file(prepared: Path) -> None:
 def test_another_version_of_the_format_is_refused(prepared: Path) -> None:
     manifest = json.loads((prepared / "manifest.json").read_text())
     (prepared / "manifest.json").write_text(json.dumps(manifest | {"format_version": 0}))
-    with pytest.raises(InputError, match=r"format version 0, and this version .* reads 1: prepare the corpus anew"):
+    with pytest.raises(InputError, match=r"format version 0, but this version .* reads 1: prepare the corpus again"):
         Prepared(prepared)
 
 
@@ -344,8 +344,8 @@ def test_an_output_that_is_there_is_left_alone(
     data = DataConfig(corpus="toy", train_split="val", bpe_dropout=0.1)
     with caplog.at_level("INFO"):
         prepare(plan(data), prepared)
-    assert "is prepared already" in caplog.text
-    with pytest.raises(InputError, match="is there already"):
+    assert "is already prepared" in caplog.text
+    with pytest.raises(InputError, match="already exists"):
         prepare(plan(data, vocab_size=300), prepared)
     assert files(prepared) == before
 

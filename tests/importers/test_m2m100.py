@@ -328,7 +328,7 @@ def test_it_is_fine_tuned_on_one_of_its_directions(folder, run, tmp_path):
         ({"of": "m2m100", "config": {"scale_embedding": False}}, "scale_embedding=False"),
         ({"of": "nllb", "without": ["tokenizer.json", "tokenizer_config.json"]}, "names no languages"),
         ({"of": "nllb", "without": ["sentencepiece.bpe.model"]}, "sentencepiece.bpe.model"),
-        ({"of": "nllb", "config": {"model_type": "nllb-moe"}}, "of type 'nllb-moe'"),
+        ({"of": "nllb", "config": {"model_type": "nllb-moe"}}, "Received: 'nllb-moe'"),
         ({"of": "nllb", "config": {"decoder_layers": 3}}, "no tensor 'model.decoder.layers.2"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -177,7 +177,7 @@ def test_info_tells_where_it_comes_from(changed, tmp_path, capsys):
     (folder / "README.md").write_text("---\nlanguage: de\nlicense: cc-by-4.0\n---\n# A model\n", "utf-8")
     assert main(["import", str(folder), "--run-dir", str(tmp_path / "run")]) == 0
     capsys.readouterr()
-    assert main(["info", str(tmp_path / "run")]) == 0
+    assert main(["info", "--json", str(tmp_path / "run")]) == 0
     origin = json.loads(capsys.readouterr().out)["origin"]
     assert origin["licence"] == "cc-by-4.0"
     assert origin["languages"] == ["en", "de"]
@@ -199,14 +199,14 @@ def turn(tensors):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"config": {"model_type": "t5"}}, "of type 't5'"),
+        ({"config": {"model_type": "t5"}}, "Received: 't5'"),
         ({"config": {"scale_embedding": False}}, "scale_embedding=False"),
         ({"config": {"normalize_before": True}}, "normalize_before=True"),
         ({"config": {"decoder_attention_heads": 2}}, "attention_heads"),
         ({"config": {"decoder_ffn_dim": 7}}, "ffn_dim"),
         ({"config": {"activation_function": "gelu_new"}}, "Received: gelu_new"),
         ({"config": {"d_model": "wide"}}, "'wide'"),
-        ({"config": {"vocab_size": 3}}, "not of one model"),
+        ({"config": {"vocab_size": 3}}, "do not belong together"),
         ({"config": {"encoder_layers": 4}}, "no tensor 'model.encoder.layers.3"),
         ({"config": {"encoder_layers": 2}}, "tensors that have no place in this architecture: model.encoder.layers.2"),
         ({"tensors": drop("final_logits_bias")}, "no tensor 'final_logits_bias'"),
@@ -293,5 +293,5 @@ def test_weights_of_half_the_bits_and_in_parts(changed, imported, tmp_path):
 
 def test_tokenizers_need_the_pieces_that_the_model_reads(imported):
     raw = (imported / "source.model").read_bytes()
-    with pytest.raises(InputError, match="pieces, and the model reads 100000"):
+    with pytest.raises(InputError, match="pieces, but the model needs 100000"):
         Tokenizer(raw, "source.model", 100_000)

@@ -59,7 +59,7 @@ def test_a_long_line_is_cut_and_said_to_be(translate, caplog):
     assert code == 0
     assert [*found[:2], *found[3:]] == SOURCES
     assert [record.message for record in caplog.records if "cut: " in record.message] == [
-        "line 3 was cut: it has more than max_source_length tokens, or than the model has positions: "
+        "line 3 was cut, because it has more tokens than max_source_length or than the model has positions: "
         f"{lines[2]:.60} ..."
     ]
 
@@ -75,16 +75,19 @@ def test_the_length_is_capped(translate):
         (["--beam-size", "0"], "beam_size must be at least 1. Received: 0"),
         (["--sampling-temperature", "0"], "temperature must be above 0. Received: 0.0"),
         (["--sampling-temperature", "1", "--top-p", "1.5"], "top_p must be at most 1. Received: 1.5"),
-        (["--top-k", "3"], "top_k and top_p are for drawing: give a temperature"),
+        (["--top-k", "3"], "top_k and top_p are for sampling: give a temperature"),
         (["--length-penalty", "nan"], "length_penalty must be a finite number. Received: nan"),
         (["--n-best", "5"], "error: n_best must be 1 to 4, the beam_size. Received: 5"),
-        (["--n-best", "2", "--sampling-temperature", "1"], "n_best must be 1 to 1, where a temperature is given"),
+        (
+            ["--n-best", "2", "--sampling-temperature", "1"],
+            "n_best must be 1 to 1, because sampling finds one translation",
+        ),
         (["--max-length", "0"], "max_length must be at least 1. Received: 0"),
         (["--set", "decoding.no_repeat_ngrm=2"], "did you mean 'decoding.no_repeat_ngram'"),
         (["--set", "model.d_model=2"], "only settings of decoding can be set here. Received: --set model.d_model=2"),
         (["--set", "decoding.coverage_penalty=-1"], "coverage_penalty must be at least 0. Received: -1"),
         (["--set", "decoding.coverage_penalty=1", "--beam-size", "1"], "give a beam_size above 1, and no temperature"),
-        (["--set", "decoding.attention_layer=9"], "attention_layer must be at most the layers of the decoder, "),
+        (["--set", "decoding.attention_layer=9"], "attention_layer must be at most the number of decoder layers, "),
         (["--set", "decoding.max_source_length=1"], "max_source_length must be at least 2. Received: 1"),
     ],
 )

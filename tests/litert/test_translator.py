@@ -137,7 +137,7 @@ def test_languages(tmp_path, tokenizers):
     expected = theirs.translate(tf.constant(SOURCES[:27]), Languages(*columns))
     mixed = ours.search(SOURCES[:27], 1, rows)
     assert [each.log_probabilities[0] for each in mixed] == pytest.approx(expected.scores.numpy().tolist(), abs=2e-4)
-    with pytest.raises(InputError, match="max_source_length must be at least 3 for a model of several languages"):
+    with pytest.raises(InputError, match="max_source_length must be at least 3 for a model with several languages"):
         Translator(ours.model, ours.source, ours.target, DecodingConfig(max_source_length=2))
     with pytest.raises(InputError, match="unknown language 'es'"):
         Translator(ours.model, ours.source, ours.target, DecodingConfig(source_language="es"))
@@ -167,7 +167,7 @@ def test_what_is_cut_is_named(tmp_path, tokenizers, caplog):
     )
     long = " ".join(SOURCES[:9])
     check_equal(ours.n_best_strings([long, "a"], 1, [4, 5]), theirs.n_best_strings([long, "a"], 1, [4, 5]))
-    cut = "cut: it has more than max_source_length tokens, or than the model has positions: "
+    cut = "cut, because it has more tokens than max_source_length or than the model has positions: "
     assert [record.message for record in caplog.records] == [f"line 4 was {cut}{long[:60]} ..."] * 2
 
 
@@ -198,7 +198,7 @@ def test_commands(copy_run, copy_litert, tmp_path, capsys):
     theirs = json.loads(capsys.readouterr().out)
     assert ours["bleu"] == pytest.approx(theirs["bleu"], abs=0.5)
     assert main(["evaluate", "--model", str(path), "--split", "val", "--beam-size", "1"]) == 0
-    assert main(["info", str(path)]) == 0
+    assert main(["info", "--json", str(path)]) == 0
     shown = capsys.readouterr().out
     assert '"quantize": "float32"' in shown
     for option, said in (("--jit-compile", "LiteRT"), ("--sampling-temperature=1", "LiteRT")):
@@ -245,9 +245,9 @@ def test_wrong_folders(copy_litert, tmp_path, capsys):
     refused(lambda folder: (folder / "tokenizer.model").unlink(), "cannot read the tokenizer")
     refused(lambda folder: (folder / "tf_transformer.json").unlink(), "missing or damaged")
     refused(lambda folder: (folder / LITERT_MODEL).unlink(), "not an export for LiteRT")
-    refused(lambda folder: (folder / LITERT_MODEL).write_bytes(b"no model"), "is damaged, or no model of LiteRT")
+    refused(lambda folder: (folder / LITERT_MODEL).write_bytes(b"no model"), "is damaged or not a LiteRT model")
     content = (good / LITERT_MODEL).read_bytes()
-    refused(lambda folder: (folder / LITERT_MODEL).write_bytes(content[: len(content) // 3]), "is damaged|not of ours")
+    refused(lambda folder: (folder / LITERT_MODEL).write_bytes(content[: len(content) // 3]), "damaged|not our export")
 
     @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32, name="x")])
     def other(x):
@@ -257,4 +257,4 @@ def test_wrong_folders(copy_litert, tmp_path, capsys):
     module.other = other
     tf.saved_model.save(module, str(tmp_path / "other"), signatures={"other": other})
     foreign = tf.lite.TFLiteConverter.from_saved_model(str(tmp_path / "other")).convert()
-    refused(lambda folder: (folder / LITERT_MODEL).write_bytes(foreign), "is not of ours: its signatures are other")
+    refused(lambda folder: (folder / LITERT_MODEL).write_bytes(foreign), "is not our export: its signatures are other")

@@ -60,7 +60,7 @@ def test_lora_freezes_all_else_changes_nothing_at_first_and_is_saved(which, requ
     before = keras.ops.convert_to_numpy(model(inputs))
     for layer in [model] if which == "model" else [layer for layer in model.layers if layer.weights]:
         layer.enable_lora(3, lora_alpha=2.0)
-        with pytest.raises(ValueError, match="LoRA is enabled once"):
+        with pytest.raises(ValueError, match="LoRA can be enabled only once"):
             layer.enable_lora(3)
     np.testing.assert_array_equal(model(inputs), before)
     linears = [layer for layer in model._flatten_layers() if isinstance(layer, Linear)]

@@ -56,7 +56,7 @@ def test_model_takes_it_everywhere(run, tmp_path, capsys):
         assert main(["evaluate", "--model", model, "--split", "val", "--json"]) == 0
         scores.append(json.loads(capsys.readouterr().out)["bleu"])
     assert scores == scores[:1] * 3  # the mean of the best alone is the best
-    assert main(["info", averaged]) == 0
+    assert main(["info", "--json", averaged]) == 0
     best = checkpoints.state_of(run.best_checkpoint())["step"]
     assert json.loads(capsys.readouterr().out)["averaged"] == {"run": str(run.path), "steps": [best]}
 
@@ -65,7 +65,7 @@ def test_it_does_not_go_on(run, capsys, tmp_path):
     averaged = average_run(run.path, tmp_path / "averaged", last=2)
     config = averaged.config.data
     assert main(["train", "--data", config.corpus, "--run-dir", str(averaged.path)]) == 2
-    assert "it cannot go on. Start another run from it with --init-from" in capsys.readouterr().err
+    assert "its training cannot continue: start another run from it with --init-from" in capsys.readouterr().err
 
 
 def test_the_last_ones_follow_each_other(run):
@@ -93,7 +93,7 @@ def test_what_cannot_be_averaged_is_refused(run, tmp_path):
         old.unlink()
     with pytest.raises(InputError, match="has 2 checkpoints: average those, train longer, or lower"):
         average_run(run.path, last=3)
-    with pytest.raises(InputError, match="either how many of the last checkpoints, or of the best"):
+    with pytest.raises(InputError, match="either the number of the last checkpoints or that of the best"):
         average_run(run.path)
     with pytest.raises(InputError, match="must be at least 1. Received: 0"):
         average_run(run.path, last=0)

@@ -189,7 +189,7 @@ def test_widths_are_filled_up_and_have_a_bound(batcher, gate, monkeypatch):
     monkeypatch.setattr("tf_transformer.serving.batching.MAX_VALUES", 8)
     many = job(100, 99, 1, signature="wide")
     batcher.submit(many)
-    with pytest.raises(Refused, match="would have 9 values, and may have 8: send less"):
+    with pytest.raises(Refused, match="would have 9 values, but may have 8: send less"):
         many.result()
 
 

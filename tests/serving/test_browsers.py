@@ -112,7 +112,7 @@ def test_every_origin_may_be_let_in(model):
     "given", ["app.example", "https://app.example/", "https://App.example", "https://", "", "null"]
 )
 def test_what_is_no_origin_is_refused(given):
-    with pytest.raises(InputError, match=f"an origin is like https://app.example or .* Received: '{given}'"):
+    with pytest.raises(InputError, match=f"an origin must be like https://app.example or .* Received: '{given}'"):
         origins([ORIGIN, given])
 
 

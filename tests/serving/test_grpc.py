@@ -101,14 +101,19 @@ def claiming(size: int, text: bytes = b"a") -> TensorProto:
             r"must be strings of shape \[batch\]. Received: DT_INT32",
         ),
         (tf.make_tensor_proto([["a"]]), {}, "INVALID_ARGUMENT", r"Received: DT_STRING of shape \[1, 1\]"),
-        (claiming(10**12), {}, "INVALID_ARGUMENT", "may have 1024 sentences. Received: 1000000000000"),
+        (claiming(10**12), {}, "INVALID_ARGUMENT", "may have at most 1024 sentences. Received: 1000000000000"),
         (claiming(-1), {}, "INVALID_ARGUMENT", r"Received: DT_STRING of shape \[-1\]"),
         (["a"], {"name": "other"}, "NOT_FOUND", "Servable not found"),
-        (["a"], {"version_label": "x"}, "NOT_FOUND", "there are no labels"),
+        (["a"], {"version_label": "x"}, "NOT_FOUND", "version labels are not supported"),
         (["a"], {"signature_name": "x"}, "INVALID_ARGUMENT", "there is no signature 'x'"),
-        (["a"] * 1025, {}, "INVALID_ARGUMENT", "may have 1024 sentences"),
-        (["a " * 500] * 66, {}, "INVALID_ARGUMENT", "may have 32768 tokens. Received: 33066"),
-        (claiming(1024, b"a" * 1025), {}, "INVALID_ARGUMENT", "input 'text' may have 1048576 bytes. Received: 1049600"),
+        (["a"] * 1025, {}, "INVALID_ARGUMENT", "may have at most 1024 sentences"),
+        (["a " * 500] * 66, {}, "INVALID_ARGUMENT", "may have at most 32768 tokens. Received: 33066"),
+        (
+            claiming(1024, b"a" * 1025),
+            {},
+            "INVALID_ARGUMENT",
+            "input 'text' may have at most 1048576 bytes. Received: 1049600",
+        ),
         (["a" * 2_000_000], {}, "RESOURCE_EXHAUSTED", "larger than max"),
     ],
 )
@@ -182,7 +187,9 @@ def test_an_unknown_output_is_refused_before_the_search(model, held_back):
     wanted.output_filter.extend(["score", "x"])
 
     async def ask(stub) -> None:
-        with pytest.raises(grpc.RpcError, match=r"output_filter has what the signature does not give: \['x'\]"):
+        with pytest.raises(
+            grpc.RpcError, match=r"output_filter names outputs that the signature does not have: \['x'\]"
+        ):
             await stub.Predict(wanted)
 
     of_model(model, ask)

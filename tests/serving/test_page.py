@@ -121,7 +121,7 @@ def test_markup_is_text(page):
 def test_what_is_refused_is_shown(page):
     page.locator("textarea").fill("a" * 1_100_000)
     page.get_by_role("button", name="Translate").click()
-    expect(page.get_by_role("alert")).to_contain_text("the body may have 1048576 bytes", timeout=SECONDS)
+    expect(page.get_by_role("alert")).to_contain_text("the body may have at most 1048576 bytes", timeout=SECONDS)
     expect(page.locator("#result")).to_be_hidden()
     page.locator("textarea").fill("a b")
     page.keyboard.press("Enter")

@@ -84,14 +84,14 @@ REFUSED = {
     "no form": ({}, "either 'instances' or 'inputs'. Received: neither"),
     "both forms": ({"instances": [TEXT], "inputs": [TEXT]}, "Received: instances and inputs"),
     "no list": ({"instances": TEXT}, "'instances' must be a list. Received: str"),
-    "a number": ({"instances": [1]}, "must be strings, a list of depth 1. Received: int"),
+    "a number": ({"instances": [1]}, "must be a list of strings. Received: int"),
     "null": ({"inputs": [None]}, "Received: NoneType"),
     "nested": ({"inputs": [[TEXT]]}, "Received: list"),
     "other name": ({"instances": [{"texts": TEXT}]}, "the signature takes text. Received: texts"),
     "one name too many": ({"inputs": {"text": [TEXT], "x": [TEXT]}}, "Received: text, x"),
     "mixed": ({"instances": [{"text": TEXT}, TEXT]}, "must all be objects of named inputs, or all be strings"),
-    "base64": ({"instances": [{"b64": "?"}]}, "b64 that is not base64"),
-    "signature": ({"instances": [TEXT], "signature_name": "x"}, "there is no signature 'x': there are count_tokens,"),
+    "base64": ({"instances": [{"b64": "?"}]}, "b64 value that is not base64"),
+    "signature": ({"instances": [TEXT], "signature_name": "x"}, "there is no signature 'x': call one of count_tokens,"),
     "empty signature type": ({"instances": [TEXT], "signature_name": {}}, "must be a string. Received: dict"),
     "signature type": ({"instances": [TEXT], "signature_name": 3}, "must be a string. Received: int"),
     "unnamed of two": ({"instances": [TEXT], "signature_name": "score"}, "name the inputs of this signature: source"),
@@ -99,11 +99,11 @@ REFUSED = {
         {"inputs": {"source": [TEXT], "target": []}, "signature_name": "score"},
         "the same number of sentences. Received: [0, 1]",
     ),
-    "many": ({"instances": ["a"] * 21}, "a request may have 20 sentences. Received: 21"),
-    "long": ({"instances": ["a " * 149, "b " * 150]}, "a request may have 300 tokens. Received: 301"),
+    "many": ({"instances": ["a"] * 21}, "a request may have at most 20 sentences. Received: 21"),
+    "long": ({"instances": ["a " * 149, "b " * 150]}, "a request may have at most 300 tokens. Received: 301"),
     "long of two inputs": (
         {"instances": [{"source": "a " * 149, "target": "b " * 150}], "signature_name": "score"},
-        "a request may have 300 tokens. Received: 301",
+        "a request may have at most 300 tokens. Received: 301",
     ),
 }
 
@@ -154,7 +154,7 @@ def test_a_slash_at_the_end_is_another_place(client, path):
 def test_a_large_body_is_refused(client, chunked):
     body = json.dumps({"instances": [TEXT], "padding": "x" * 2000}).encode()
     response = client.post("/v1/models/copy:predict", content=iter([body[:99], body[99:]]) if chunked else body)
-    assert (response.status_code, response.json()) == (413, {"error": "the body may have 2000 bytes"})
+    assert (response.status_code, response.json()) == (413, {"error": "the body may have at most 2000 bytes"})
 
 
 def test_a_slow_body_is_refused(model, monkeypatch):
@@ -198,7 +198,7 @@ def test_an_answer_without_bound_is_refused(client, monkeypatch):
     monkeypatch.setattr("tf_transformer.serving.batching.MAX_VALUES", 100)
     status, answer = predict(client, {"inputs": ["a b c d e f g"] * 3, "signature_name": "translate_with_attention"})
     assert status == 400
-    assert "values, and may have 100: send less" in answer["error"]
+    assert "values, but may have 100: send less" in answer["error"]
 
 
 def test_numbers_have_the_digits_of_their_type():

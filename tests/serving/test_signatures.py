@@ -48,7 +48,7 @@ def test_bytes_are_counted_where_tokens_cannot_be(tmp_path):
         b"AB",
         b"CDEFGH",
     ]
-    with pytest.raises(Refused, match=r"a request may have 8 tokens\. Received: 9"):
+    with pytest.raises(Refused, match=r"a request may have at most 8 tokens\. Received: 9"):
         version.run("serving_default", {"text": [b"ab", b"cdefghi"]}, threading.Event())
     version.close()
 

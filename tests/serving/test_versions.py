@@ -41,7 +41,7 @@ def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, c
     # What is no model is passed over, with one line in the log; what comes after it is served.
     (models / "2").mkdir()
     (models / "2" / "saved_model.pb").write_bytes(b"damaged")
-    wait_for(lambda: "version 1 stays: cannot load" in served.log.read_text())
+    wait_for(lambda: "version 1 is still served: cannot load" in served.log.read_text())
     # Another search, so that each answer shows which version gave it.
     third = export(copy_run, models / "3", DecodingConfig(max_length=2))
     new = ExportedTranslator(third).translate_strings(SENTENCES[:3])
@@ -65,7 +65,7 @@ def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, c
 
 
 def test_what_is_no_model_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"is no exported model, and has no version folder"):
+    with pytest.raises(InputError, match=r"is not an exported model, and has no version folder"):
         Model(tmp_path, None, Limits(), Metrics())
     tf.saved_model.save(tf.Module(), str(tmp_path / "1"))
     with pytest.raises(InputError, match="has no signature to call"):
@@ -73,7 +73,7 @@ def test_what_is_no_model_is_refused(tmp_path):
     numbers = tf.Module()
     numbers.f = tf.function(lambda x: {"y": x}, input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
     tf.saved_model.save(numbers, str(tmp_path / "2"), signatures=numbers.f)
-    with pytest.raises(InputError, match=r"is not a model of strings \[batch\]\. Received: signature serving_default"):
+    with pytest.raises(InputError, match=r"must be strings of shape \[batch\]\. Received: signature serving_default"):
         Model(tmp_path, None, Limits(), Metrics())
 
 
@@ -84,10 +84,12 @@ def test_requests_of_another_model_are_refused(copy_export, tmp_path):
         log = PredictionLog()
         log.predict_log.request.inputs["other"].CopyFrom(tf.make_tensor_proto(["a"]))
         writer.write(log.SerializeToString())
-    with pytest.raises(InputError, match="is damaged, or of another model: the signature takes text. Received: other"):
+    with pytest.raises(
+        InputError, match="is damaged, or belongs to another model: the signature takes text. Received: other"
+    ):
         Model(tmp_path, None, Limits(), Metrics())
     file.write_bytes(b"damaged" * 10)
-    with pytest.raises(InputError, match="is damaged, or of another model"):
+    with pytest.raises(InputError, match="is damaged, or belongs to another model"):
         Model(tmp_path, None, Limits(), Metrics())
 
 
@@ -140,7 +142,7 @@ def test_a_broken_newest_version_leaves_the_one_below(versions, tmp_path, caplog
     model = Model(tmp_path, "copy", Limits(), Metrics())
     assert model.version.word == "one"
     errors = [record.getMessage() for record in caplog.records]
-    assert errors == ["version 3 is passed over: 3 is bad", "version 2 is passed over: 2 is bad"]
+    assert errors == ["version 3 is skipped: 3 is bad", "version 2 is skipped: 2 is bad"]
     asyncio.run(model.refresh())
     assert len(caplog.records) == 2  # they are not tried again as they are
     first = model.version
@@ -152,7 +154,7 @@ def test_a_broken_newest_version_leaves_the_one_below(versions, tmp_path, caplog
     assert model.version.word == "three"
     versions(4, "bad")
     asyncio.run(model.refresh())
-    assert caplog.records[-1].getMessage() == "version 3 stays: 4 is bad"
+    assert caplog.records[-1].getMessage() == "version 3 is still served: 4 is bad"
     # Back to the one before.
     versions(3, None)
     asyncio.run(model.refresh())

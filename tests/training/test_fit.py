@@ -189,7 +189,7 @@ def test_two_processes_cannot_train_in_one_folder(corpus, tmp_path, small):
     for step in (1, 2):  # a new one, and one that exists
         with sole_writer(tmp_path / "run"):
             for overwrite in (False, True):
-                with pytest.raises(InputError, match=rf"run is written by process {os.getpid()} on .*wait until"):
+                with pytest.raises(InputError, match=rf"run is in use by process {os.getpid()} on .*wait until"):
                     train(small(corpus, max_steps=step), tmp_path / "run", overwrite=overwrite)
         run = train(small(corpus, max_steps=step), tmp_path / "run")
         assert [path.name for path in checkpoints.all_of(run.checkpoints)][-1] == f"step-0000000{step}.npz"
@@ -202,7 +202,7 @@ def test_checkpoints_of_another_run_are_passed_over_and_set_aside(corpus, tmp_pa
     other = train(wide, tmp_path / "other")
     foreign = Path(shutil.copy(checkpoints.path_of(other.checkpoints, 2), run.checkpoints))
     assert run.best_checkpoint() == checkpoints.path_of(run.checkpoints, 1)
-    assert f"{foreign} is of another run" in caplog.text
+    assert f"{foreign} belongs to another run" in caplog.text
     assert load(run.path).model.config["d_model"] == 16
     run = train(small(corpus, max_steps=3, keep_last=1), run.path)
     names = sorted(path.name for path in run.checkpoints.iterdir())
@@ -225,7 +225,9 @@ def test_a_run_is_read_while_training_deletes_its_checkpoints(corpus, tmp_path, 
     monkeypatch.setattr(checkpoints, "restore", restore)
     load(run.path)
     assert len(deleted) == 2
-    with pytest.raises(checkpoints.MissingCheckpointError, match="is there no more: training deletes the older ones"):
+    with pytest.raises(
+        checkpoints.MissingCheckpointError, match="no longer exists: training deletes older checkpoints"
+    ):
         checkpoints.state_of(deleted[0])
 
 

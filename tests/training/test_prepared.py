@@ -80,8 +80,8 @@ def test_settings_that_it_was_not_prepared_for_are_refused(corpus, options, tmp_
     for wrong, said in {
         "data.max_length=17": "data.max_length was 16, is 17",
         "tokenizer.vocab_size=301": "tokenizer.vocab_size was 300, is 301",
-        "data.bpe_dropout=0.1": "was prepared without: prepare it with --set data.bpe_dropout=0.1",
-        "data.weights=[1,2]": "weights must be one for each corpus, 1. Received: 2",
+        "data.bpe_dropout=0.1": "was prepared without it: prepare the corpus with --set data.bpe_dropout=0.1",
+        "data.weights=[1,2]": "weights must be one per corpus, 1 in all. Received: 2",
     }.items():
         assert main([*command, "--set", wrong]) == 2
         assert said in capsys.readouterr().err
@@ -130,7 +130,7 @@ def test_a_damaged_shard_stops_training_and_is_named(corpus, small, tmp_path, mo
     content = bytearray(place.read_bytes())
     content[-1] ^= 4
     place.write_bytes(content)
-    with pytest.raises(InputError, match=r"00000\.shard is damaged, near byte \d+"):
+    with pytest.raises(InputError, match=r"00000\.shard is damaged near byte \d+"):
         train(small(corpus, max_steps=20), run.path)
     content[-1] ^= 4
     place.write_bytes(content)

@@ -27,7 +27,7 @@ class Bar(Progress):
     """A bar that notes what it is told to show."""
 
     def __init__(self, length, max_steps):
-        super().__init__(SimpleNamespace(length=length), max_steps)
+        super().__init__(SimpleNamespace(length=length, place=SimpleNamespace(epoch=0)), max_steps)
         self.set_model(SimpleNamespace(optimizer=SimpleNamespace(iterations=0)))
 
 

@@ -1,5 +1,6 @@
 """A run that was ended, however, goes on as if it had not been."""
 
+import csv
 import os
 import random
 import re
@@ -159,7 +160,7 @@ def test_where_all_checkpoints_are_damaged_nothing_is_begun(corpus, tmp_path, sm
     only.write_bytes(only.read_bytes()[:500])
     before = run.history.read_text()
     for _ in range(2):
-        with pytest.raises(InputError, match=r"all checkpoints of .*run are damaged: --overwrite starts anew"):
+        with pytest.raises(InputError, match=r"all checkpoints of .*run are damaged: start a new run with --overwrite"):
             train(small(corpus, max_steps=3), tmp_path / "run")
     assert run.history.read_text() == before
     assert checkpoints.all_of(run.checkpoints) == [only]
@@ -179,3 +180,43 @@ def test_a_full_disk_stops_with_a_clear_error_and_keeps_the_last_checkpoint(corp
     assert checkpoints.all_of(run.checkpoints) == good
     assert sorted(os.listdir(run.checkpoints)) == [path.name for path in good]
     assert load(run.path).model
+
+
+@pytest.mark.long
+def test_validation_within_epochs_changes_no_weight_and_resumes_exactly(
+    corpus, tmp_path, small, epoch_rows, in_fresh_process
+):
+    """An epoch has 6 updates. The stop after 10 is within an epoch, and between two validations."""
+    same = {"deterministic": True, "ema_decay": 0.9, "keep_last": 20, "bleu_every": 2}
+    sittings = {
+        "without": [small(corpus, max_steps=17, **same)],
+        "within": [small(corpus, max_steps=17, validate_every=4, **same)],
+        "resumed": [small(corpus, max_steps=stop, validate_every=4, **same) for stop in (10, 17)],
+    }
+    configs = {name: [config.as_dict() for config in each] for name, each in sittings.items()}
+    shown = in_fresh_process(f"""
+        from tf_transformer.config import Config
+        from tf_transformer.config import override
+        from tf_transformer.training.fit import train
+        for name, each in {configs!r}.items():
+            for config in each:
+                train(override(Config(), config), {str(tmp_path)!r} + "/" + name)
+    """)
+    runs = {name: RunDirectory(tmp_path / name) for name in sittings}
+    for run in runs.values():
+        assert_same_bits(*(checkpoints.path_of(one.checkpoints, 17) for one in (run, runs["without"])))
+    rows = {name: {int(row["step"]): row for row in epoch_rows(run)} for name, run in runs.items()}
+    assert list(rows["without"]) == [6, 12, 17]
+    assert list(rows["within"]) == [4, 6, 8, 12, 16, 17]
+    assert list(rows["resumed"]) == [4, 6, 8, 10, 12, 16, 17]
+    assert [row["epoch"] for row in rows["within"].values()] == ["1", "1", "2", "2", "3", "3"]
+    for step, row in rows["within"].items():
+        assert row["val_loss"] == rows["resumed"][step]["val_loss"]
+        assert row["val_loss"] == rows["without"].get(step, row)["val_loss"]
+    scored = [step for step, row in rows["within"].items() if row["val_bleu"]]
+    assert scored == [6, 12, 17]  # every second validation
+    assert [step for step, row in rows["resumed"].items() if row["val_bleu"]] == [6, 10, 16]
+    assert "epoch 2, step 8 of 17" in shown and "epoch 3, step 16 of 17" in shown
+    with runs["within"].history.open() as file:
+        steps = [int(row["step"]) for row in csv.DictReader(file) if not row["val_loss"]]
+    assert steps == list(range(1, 18))

@@ -58,7 +58,7 @@ def test_one_machine_is_not_led_astray_by_a_cluster(monkeypatch):
 
 def test_one_device():
     assert type(make_strategy("one-device")).__name__ == "OneDeviceStrategy"
-    with pytest.raises(InputError, match="has one device. Received: 2 devices"):
+    with pytest.raises(InputError, match="uses exactly one device. Received: 2 devices"):
         make_strategy("one-device", 2)
 
 

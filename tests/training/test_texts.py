@@ -70,7 +70,7 @@ def test_equal_pairs_are_dropped_and_counted(two, prepared, caplog):
         made = prepared(dataclasses.replace(two, drop_duplicates=True))
     assert texts_of(made) == [("a b", "b a"), ("c", "d"), ("g", "h")]
     assert [corpus["dropped"]["equal"] for corpus in made.corpora] == [1, 1]
-    assert "train: dropped pairs: 2 that are there before, of 5" in caplog.text
+    assert "train: dropped pairs: 2 that equal an earlier pair, of 5" in caplog.text
 
 
 def test_pairs_of_unlike_lengths_are_dropped_and_counted(tmp_path, small, caplog):
@@ -80,7 +80,7 @@ def test_pairs_of_unlike_lengths_are_dropped_and_counted(tmp_path, small, caplog
     config = override(config, {"data": {"max_length_ratio": 2.9}, "tokenizer": {"model_type": "char"}})
     with caplog.at_level("INFO"):
         train(override(config, {"training": {"max_steps": 1}}), tmp_path / "run")
-    assert "train: dropped pairs: 2 with sides more unlike than data.max_length_ratio=2.9, of 3" in caplog.text
+    assert "train: dropped pairs: 2 with a ratio of lengths above data.max_length_ratio=2.9, of 3" in caplog.text
     assert "validation: dropped" not in caplog.text
 
 
@@ -103,9 +103,9 @@ def test_a_pair_is_seen_as_often_as_its_weight_says(two, prepared, weight, windo
 
 
 def test_weights_must_be_one_for_each_corpus(two):
-    with pytest.raises(InputError, match=r"weights must be one for each corpus, 2\. Received: 3"):
+    with pytest.raises(InputError, match=r"weights must be one per corpus, 2 in all\. Received: 3"):
         dataclasses.replace(two, weights=(1.0, 2.0, 3.0))
-    with pytest.raises(InputError, match=r"weights must be above 0, and finite\. Received: \[1\.0, 0\.0\]"):
+    with pytest.raises(InputError, match=r"weights must be finite numbers above 0\. Received: \[1\.0, 0\.0\]"):
         dataclasses.replace(two, weights=(1.0, 0.0))
 
 
@@ -187,7 +187,7 @@ def test_settings_are_held_against_the_run_that_is_started_from(corpus, small, t
     assert tuned.config.decoding.attention_layer == 5
     assert tuned.config.tokenizer == separate.tokenizer
     assert main([*command, "--set", "decoding.attention_layer=7"]) == 2
-    assert "at most the layers of the decoder, 5. Received: 7" in capsys.readouterr().err
+    assert "at most the number of decoder layers, 5. Received: 7" in capsys.readouterr().err
 
 
 def test_an_epoch_without_a_pair_is_refused(two, prepared):

@@ -320,7 +320,7 @@ def test_attention_of_a_batch_is_that_of_the_layer(tokenizer, translator):
     assert not np.any(found.attention[1])
     assert {piece for piece in found.target_tokens[1].numpy()} == {b""}
     assert first.attention("").weights.shape == (2, 7, 0, 1)
-    with pytest.raises(InputError, match=r"attention_layer must be at most the layers of the model, 2\. Received: 3"):
+    with pytest.raises(InputError, match=r"attention_layer must be at most 2, the number of layers\. Received: 3"):
         Translator(translator.model, tokenizer, tokenizer, DecodingConfig(attention_layer=3))
 
 

@@ -1,4 +1,4 @@
-"""`python -m tf_transformer.beam`: corpora prepared, and text translated, on a cluster."""
+"""Prepare corpora and translate text on a cluster that runs Apache Beam."""
 
 import argparse
 import sys
@@ -15,22 +15,26 @@ from tf_transformer.commands.resolve import add_text, resolve
 from tf_transformer.config import Config, override
 from tf_transformer.runs.descriptions import LANGUAGES
 
-EPILOG = """The options of the pipeline follow after --, such as -- --runner DataflowRunner --project P --region R
---temp_location gs://bucket/tmp; without them it runs on this machine.
+EPILOG = """Options of the pipeline follow after --, such as -- --runner DataflowRunner --project P --region R
+--temp_location gs://bucket/tmp. Without them the pipeline runs on this machine.
 """
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser; the parsed options hold as `run` what runs their command."""
+    """Return the parser. The parsed options hold the function that runs their command as `run`."""
     whole = Parser(prog="python -m tf_transformer.beam", description=__doc__, epilog=EPILOG)
     commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    command = commands.add_parser("prepare", help="as tf-transformer prepare, with a given tokenizer", epilog=EPILOG)
+    command = commands.add_parser(
+        "prepare", help="like tf-transformer prepare, but with a given tokenizer", epilog=EPILOG
+    )
     add_text(command)
     command.add_argument("--output", required=True, metavar="DIR", help="where the prepared corpus is written")
     command.set_defaults(run=_prepare)
-    command = commands.add_parser("translate", help="translate the lines of files by an export", epilog=EPILOG)
+    command = commands.add_parser(
+        "translate", help="translate the lines of files with an exported model", epilog=EPILOG
+    )
     command.add_argument("--model", required=True, metavar="DIR", help="an exported SavedModel")
-    command.add_argument("--input", required=True, metavar="FILE", action="append", help="text; may be repeated")
+    command.add_argument("--input", required=True, metavar="FILE", action="append", help="text file; may be repeated")
     command.add_argument("--output", required=True, metavar="DIR", help="where the translations are written, in order")
     add_batch_tokens(command)
     add_settings(command, "decoding", *LANGUAGES, default="the model's")
@@ -53,7 +57,7 @@ def _translate(options: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run a command and return its exit code: 0, or 2 for input that the user can mend."""
+    """Run a command and return its exit code: 0, or 2 for input that the user can correct."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser().parse_args(arguments[:end])
     options.pipeline = arguments[end + 1 :]

@@ -1,4 +1,4 @@
-"""Corpora prepared by a pipeline, by the functions that `tf_transformer.data.preparing` has."""
+"""Preparing corpora in a pipeline, with the functions of `tf_transformer.data.preparing`."""
 
 import contextlib
 import dataclasses
@@ -22,48 +22,51 @@ from tf_transformer.data.preparing.shard import Encoding, Models, encoding_of, m
 from tf_transformer.errors import InputError
 
 PARTS = 256
-"""Hashes of pairs are compared in so many parts: those of a billion pairs take 80 MB in each."""
+"""The number of parts in which hashes of pairs are compared. The hashes of a billion pairs take 80 MB per part."""
 TEXT, VALIDATION = "text", "validation"
 Row = tuple[int, tuple[int, str, str]]
-"""A validation pair, with its number and that of its corpus."""
+"""The number of a validation pair, and the pair with the number of its corpus."""
 Facts = tuple[int, dict[str, Any]]
-"""What is said of a shard, with its number."""
+"""The number of a shard, and the facts about it."""
 
 
 class Prepare(beam.PTransform):
-    """Prepares corpora: applied to a pipeline, it writes the files that `tf-transformer prepare` writes.
+    """Prepares corpora in a pipeline, which writes the files that `tf-transformer prepare` writes.
 
-    One worker reads the text and cuts it into chunks of 131,072 lines; all others filter and tokenise chunks, and write
-    a shard each. What a pipeline that failed has written is used by the next one with the same settings and output.
+    One worker reads the text and cuts it into chunks of 131,072 lines. The others filter and tokenise chunks, and write
+    a shard for each. If a pipeline fails, the next one with the same settings and output reuses what it has written.
 
     Args:
-        plan: of `tf_transformer.data.preparing.plan_of`. Its corpora are folders or .tsv files that every worker sees
-            under the same name; those with a scheme, such as gs://, are copied to the disk of the worker that reads.
-        output: a folder that is not there yet, which every worker sees, or one with a scheme. Its manifest is written
-            last.
+        plan: the plan, from `tf_transformer.data.preparing.plan_of`. Its corpora are folders or .tsv files that every
+            worker sees under the same name. Those with a scheme, such as gs://, are copied to the disk of the worker
+            that reads them.
+        output: a folder that does not exist yet and that every worker sees, or one with a scheme. Its manifest is
+            written last.
 
     Raises:
-        InputError: no tokenizer is given; standard input; `output` is there.
+        InputError: no tokenizer is given, a corpus is standard input, or `output` exists.
     """
 
     def __init__(self, plan: Plan, output: str):
         super().__init__()
         if plan.vocabularies is None:
             raise InputError(
-                "a pipeline trains no tokenizer: give --tokenizer FILE, such as that of a corpus that prepare has made "
-                "of some of the text"
+                "a pipeline cannot train a tokenizer: give --tokenizer FILE, such as that of a corpus that you have "
+                "prepared from part of the text"
             )
         if STANDARD_INPUT in (without_direction(data.corpus or "")[0] for data in plan.corpora):
-            raise InputError("--data -: the workers of a pipeline have no standard input: give files")
+            raise InputError(
+                "--data - cannot be read, because the workers of a pipeline have no standard input: give files"
+            )
         self.output = absolute(output)
         if StoredFolder(self.output).size(MANIFEST) is not None:
-            raise InputError(f"{output} is there already: remove it, or give another folder")
+            raise InputError(f"{output} already exists: remove it, or give another folder")
         self.plan = dataclasses.replace(plan, vocabularies=None)  # workers open them when they are needed
         self.models = models_of(plan, plan.vocabularies)
         self.work = StoredFolder(f"{self.output}.preparing")
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        """Return what is prepared: one element, the number of its pairs."""
+        """Return one element: the number of prepared pairs."""
         plan = pipeline | "Plan" >> beam.Create([self.plan])
         read = plan | "Read" >> beam.FlatMap(_read).with_outputs(VALIDATION, main=TEXT)
         chunks = read[TEXT] | "Spread" >> beam.Reshuffle()
@@ -87,7 +90,7 @@ def _read(plan: Plan) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _fetched(plan: Plan) -> Iterator[Plan]:
-    """Give the same plan, with copies of the corpora that have a scheme."""
+    """Yield the plan with local copies of the corpora that have a scheme."""
     with tempfile.TemporaryDirectory() as temporary:
         copies: dict[str, str] = {}
 
@@ -109,7 +112,7 @@ def _fetched(plan: Plan) -> Iterator[Plan]:
 
 
 def _compared(chunks: beam.PCollection, directions: tuple[str, ...]) -> beam.PCollection:
-    """Return chunks with those of their pairs that are equal to earlier ones."""
+    """Return chunks, each with those of its pairs that equal earlier ones."""
     equal = (
         chunks
         | "Hash" >> beam.FlatMap(_hashes, directions)
@@ -121,9 +124,9 @@ def _compared(chunks: beam.PCollection, directions: tuple[str, ...]) -> beam.PCo
 
 
 def _hashes(task: Numbered, directions: tuple[str, ...]) -> Iterator[tuple[int, tuple[int, int, np.ndarray]]]:
-    """Yield for each part the number of a chunk, how many pairs it has, and those of its hashes that are of the part.
+    """Yield, for each part, the number of the chunk, its number of pairs, and its hashes that belong to the part.
 
-    The first part has all chunks.
+    Parts to which no hash belongs are left out, except the first part, which thus has all chunks.
     """
     rows = hashed(task, directions[task.corpus])
     cuts = [0, *np.searchsorted(rows["high"], bounds(PARTS)), len(rows)]
@@ -136,7 +139,10 @@ def _hashes(task: Numbered, directions: tuple[str, ...]) -> Iterator[tuple[int, 
 def _repeated(
     part: tuple[int, Iterable[tuple[int, int, np.ndarray]]],
 ) -> Iterator[tuple[int, tuple[int, np.ndarray]]]:
-    """Yield chunks, each with the number of its pairs and those that are equal to earlier ones; also without such."""
+    """Yield chunks, each with the number of its pairs and those that equal earlier ones.
+
+    The first part yields all chunks, even those without such pairs.
+    """
     number, given = part
     chunks = sorted(given, key=lambda chunk: chunk[0])
     for (chunk, count, _), rows in zip(chunks, repeated([rows for *_, rows in chunks]), strict=True):
@@ -145,21 +151,21 @@ def _repeated(
 
 
 def _marked(joined: tuple[int, dict[str, Any]]) -> tuple[Numbered, np.ndarray]:
-    """Return a chunk, and its pairs that are equal to earlier ones, as packed bits."""
+    """Return a chunk, and its pairs that equal earlier ones as packed bits."""
     _, found = joined
     (task,), equal = found["task"], list(found["equal"])
     return task, packed_bits(equal[0][0], np.concatenate([rows for _, rows in equal]))
 
 
 def _encoded(task: tuple[Numbered, np.ndarray | None], encoding: Encoding) -> Facts:
-    """Write the shard of a chunk, and return its number and what is said of it."""
+    """Write the shard of a chunk, and return its number and the facts about it."""
     return task[0].number, encoding(task)
 
 
 def _finish(
     plan: Plan, models: Models, output: str, work: StoredFolder, validation: Iterable[Row], facts: Iterable[Facts]
 ) -> int:
-    """Write all but the shards, and return the number of pairs."""
+    """Write everything but the shards, and return the number of pairs."""
     result, names = StoredFolder(output), (shard_name, text_name) if plan.data.bpe_dropout else (shard_name,)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

@@ -1,4 +1,4 @@
-"""Files wherever Beam reaches them: on local disks, gs://, s3://, hdfs:// and others."""
+"""Files in any place that Beam can reach: on local disks, gs://, s3://, hdfs:// and others."""
 
 import os
 import shutil
@@ -11,12 +11,12 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 AS_IT_IS = CompressionTypes.UNCOMPRESSED
-"""Files are read and written as they are, whatever their names end in."""
+"""Files are read and written unchanged, whatever the ending of their names."""
 
 
 @dataclass(frozen=True)
 class StoredFolder:
-    """A folder whose files are written whole, as `tf_transformer.files.Folder` says."""
+    """A folder in any place that Beam can reach, as a `tf_transformer.files.Folder`."""
 
     path: str
 
@@ -25,7 +25,7 @@ class StoredFolder:
         return FileSystems.join(self.path, name)
 
     def size(self, name: str) -> int | None:
-        """Return the bytes of a file; None where there is none."""
+        """Return the size of a file in bytes, or None if there is no such file."""
         place = self.place(name)
         if not FileSystems.exists(place):
             return None
@@ -37,7 +37,7 @@ class StoredFolder:
             return file.read()
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file beside its place, and rename it."""
+        """Write a temporary file and rename it."""
         place, beside = self.place(name), self.place(f".{name}.{uuid.uuid4().hex}")
         with FileSystems.create(beside, compression_type=AS_IT_IS) as file:
             file.write(content)
@@ -54,7 +54,7 @@ class StoredFolder:
     def remove(self) -> None:
         """Remove the folder and all that is in it."""
         self.keep_only(())
-        if FileSystems.exists(self.path):  # there are folders
+        if FileSystems.exists(self.path):  # only some file systems have folders
             FileSystems.delete([self.path])
 
     def fetch(self, to: Path) -> None:
@@ -75,7 +75,7 @@ def copy(path: str, to: Path) -> None:
 
 
 def is_elsewhere(path: str) -> bool:
-    """Say whether a path is none of a local file system, or of one that is mounted."""
+    """Say whether a path has a scheme, and so is not on a local or mounted file system."""
     return "://" in path
 
 

@@ -1,4 +1,4 @@
-"""Text of any size translated by a pipeline, with an export."""
+"""Translating text of any size in a pipeline, with an export."""
 
 import contextlib
 import itertools
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from tf_transformer.translation.results import TextTranslator
 
 LINES = 8_192
-"""Lines that are translated at once, and written to a file of their own."""
+"""The number of lines that are translated at once and written to one file."""
 DONE, LEFT = "done", "left"
 IDENTIFYING = ("fingerprint.pb", LITERT_MODEL)
-"""The file by which TensorFlow tells SavedModels apart; an export for LiteRT is told by its model."""
+"""The files that identify an export: TensorFlow's fingerprint of a SavedModel, or the model of an export for LiteRT."""
 SUMMARY = "translations.json"
-"""What says that all lines are translated."""
+"""The file whose presence says that all lines are translated."""
 
 
 class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"]):
-    """Translates lists of sentences, as RunInference asks for.
+    """Translates lists of sentences, as RunInference requires.
 
     Args:
-        model: the folder of an export, which every worker sees, or one with a scheme.
-        decoding: between which languages it translates, where it has several; see `ExportedTranslator`.
-        batch_tokens: most tokens that are translated at once; see `translate_lines`.
-        **settings: of Beam's `ModelHandler`, such as `max_batch_size`, or `large_model=True` for one model a machine
-            instead of one a process.
+        model: the folder of an export that every worker sees, or one with a scheme.
+        decoding: the languages to translate between, if the model has several; see `ExportedTranslator`.
+        batch_tokens: the most tokens that are translated at once; see `translate_lines`.
+        **settings: settings of Beam's `ModelHandler`, such as `max_batch_size`, or `large_model=True` for one model per
+            machine instead of one per process.
 
     Raises:
-        InputError: `model` is no export.
+        InputError: `model` is not an export.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"
         self.batch_tokens = batch_tokens
 
     def load_model(self) -> "TextTranslator":
-        """Return what translates."""
-        from tf_transformer.translation.opening import open_translator  # workers alone need what translates
+        """Return the translator."""
+        from tf_transformer.translation.opening import open_translator  # only workers need it
 
         with contextlib.ExitStack() as stack:
             path = self.model
@@ -71,7 +71,7 @@ class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"
     def run_inference(
         self, batch: Sequence[Sequence[str]], model: "TextTranslator", inference_args: dict[str, Any] | None = None
     ) -> Iterator[list[str]]:
-        """Yield for each list of sentences that of their translations."""
+        """Yield the list of translations for each list of sentences."""
         from tf_transformer.in_batches import translate_lines
 
         sentences = itertools.chain.from_iterable(batch)
@@ -86,9 +86,9 @@ class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"
 
 
 class Translate(beam.PTransform):
-    """Translates sentences: from elements (key, sentence) to elements (key, translation), by Beam's RunInference.
+    """Translates elements (key, sentence) to elements (key, translation), with Beam's RunInference.
 
-    Args: as those of `TranslationHandler`.
+    The arguments are those of `TranslationHandler`.
     """
 
     def __init__(
@@ -108,31 +108,31 @@ class Translate(beam.PTransform):
 
 
 class Block(NamedTuple):
-    """Successive lines."""
+    """A block of successive lines."""
 
     number: int
     name: str
-    """of the file, for errors"""
+    """name of the file, for errors"""
     first: int
     """number of the first line, from 1"""
     content: bytes
 
 
 class TranslateFiles(beam.PTransform):
-    """Translates the lines of files: applied to a pipeline, it writes a folder of files of 8,192 lines each.
+    """Translates the lines of files in a pipeline, which writes a folder of files of 8,192 lines each.
 
-    All of them one after the other, in the order of their names, are the translations in the order of the lines:
-    `cat OUTPUT/*.txt`. What a pipeline that failed has translated is used by the next one with the same output, model
-    and settings, as far as the lines are still the same.
+    In the order of their names, these files have the translations in the order of the lines. `cat OUTPUT/*.txt` joins
+    them. If a pipeline fails, the next one with the same output, model and settings reuses the translations of blocks
+    of lines that have not changed.
 
     Args:
-        inputs: files of a sentence a line, also .gz or .zst, which every worker sees; those with a scheme, such as
-            gs://, are copied to the disk of the worker that reads.
-        output: a folder that is not there yet, likewise.
-        handler: translates.
+        inputs: files with one sentence per line, plain, .gz or .zst, that every worker sees. Those with a scheme, such
+            as gs://, are copied to the disk of the worker that reads them.
+        output: a folder that does not exist yet and that every worker sees, or one with a scheme.
+        handler: the handler that translates.
 
     Raises:
-        InputError: `output` is there.
+        InputError: `output` exists.
     """
 
     def __init__(self, inputs: Sequence[str], output: str, handler: TranslationHandler):
@@ -141,11 +141,11 @@ class TranslateFiles(beam.PTransform):
         self.output = StoredFolder(absolute(output))
         self.handler = handler
         if self.output.size(SUMMARY) is not None:
-            raise InputError(f"{output} is there already: remove it, or give another folder")
+            raise InputError(f"{output} already exists: remove it, or give another folder")
         self.work = StoredFolder(f"{self.output.path}.translating")
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        """Return what is translated: one element, the number of lines."""
+        """Return one element: the number of translated lines."""
         inputs = pipeline | "Inputs" >> beam.Create([self.inputs])
         blocks = inputs | "Read" >> beam.FlatMap(_blocks) | "Spread" >> beam.Reshuffle()
         identity = _identity(self.handler)
@@ -163,7 +163,7 @@ class TranslateFiles(beam.PTransform):
 
 
 def _blocks(inputs: list[str]) -> Iterator[Block]:
-    """Yield the lines of files."""
+    """Yield the lines of files in blocks."""
     number = 0
     for name in inputs:
         with tempfile.TemporaryDirectory() as temporary:
@@ -178,7 +178,7 @@ def _blocks(inputs: list[str]) -> Iterator[Block]:
 
 
 def _identity(handler: TranslationHandler) -> str:
-    """Return what tells the translations of an export from those of another."""
+    """Return what distinguishes the translations of an export from those of another."""
     return digest_of(StoredFolder(handler.model).read(handler.identifying), repr(handler.decoding).encode())
 
 
@@ -191,7 +191,7 @@ def _text(number: int) -> str:
 
 
 def _looked_up(block: Block, work: StoredFolder, output: StoredFolder, identity: str) -> Iterator[Any]:
-    """Yield a block if it is left to translate, and else how many lines it has."""
+    """Yield a block if it is still to be translated, and otherwise the number of its lines."""
     facts = _facts(block.number)
     if work.size(facts) is not None:
         known = json.loads(work.read(facts))
@@ -203,7 +203,7 @@ def _looked_up(block: Block, work: StoredFolder, output: StoredFolder, identity:
 
 
 def _sentences(block: Block) -> tuple[tuple[int, str], list[str]]:
-    """Return the number of a block with what identifies its text, and its lines."""
+    """Return the number of a block with the digest of its text, and its lines."""
     lines = list(decoded(split_lines(block.content), block.name, block.first))
     return (block.number, digest_of(block.content)), lines
 
@@ -211,7 +211,7 @@ def _sentences(block: Block) -> tuple[tuple[int, str], list[str]]:
 def _written(
     translated: tuple[tuple[int, str], list[str]], work: StoredFolder, output: StoredFolder, identity: str
 ) -> int:
-    """Write the translations of a block, and return how many they are."""
+    """Write the translations of a block, and return their number."""
     (number, digest), translations = translated
     content = "".join(f"{translation}\n" for translation in translations).encode()
     output.write(_text(number), content)
@@ -221,7 +221,7 @@ def _written(
 
 
 def _finish(inputs: list[str], output: StoredFolder, work: StoredFolder, counts: Iterable[int]) -> int:
-    """Say that all is done, and return how many lines there are."""
+    """Write the summary, which says that all is done, and return the number of lines."""
     found = list(counts)
     lines = sum(found)
     output.keep_only([_text(number) for number in range(len(found))])

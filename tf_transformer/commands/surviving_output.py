@@ -47,7 +47,7 @@ class _Surviving:
 def surviving_output() -> Iterator[None]:
     """Let work go on without standard output when its reader ends, as `head` does."""
     before = sys.stdout
-    sys.stdout = _Surviving(before)  # type: ignore[assignment]
+    sys.stdout = _Surviving(before)
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What a run is made of: sections of settings, presets, and what a user lays over them."""
+"""The settings of a run: sections, presets, and how a user overrides them."""
 
 from tf_transformer.config.overrides import override
 from tf_transformer.config.presets import PRESETS, preset

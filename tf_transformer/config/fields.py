@@ -1,4 +1,4 @@
-"""The fields of sections: each holds its default, meaning, range, choices and option."""
+"""The fields of sections, each with its default, meaning, range, choices and option."""
 
 import dataclasses
 import math
@@ -13,7 +13,7 @@ BOUNDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
     "at_most": ("at most", lambda value, bound: value <= bound),
     "below": ("below", lambda value, bound: value < bound),
 }
-"""The bounds that `setting` takes: how an error calls each, and whether a value keeps it."""
+"""The bounds that `setting` takes: the words for each in errors, and the check that a value keeps it."""
 
 
 def setting(
@@ -22,11 +22,11 @@ def setting(
     """Return a field of a section.
 
     Args:
-        default: its value where none is given; None may always be given where this is None.
-        help: what it means, in a line.
-        choices: the words that it takes.
-        option: of the commands that set it by an option of its own.
-        **bounds: of a number, by the names of `BOUNDS`; a number with bounds is finite.
+        default: the default value. If it is None, the setting may always be None.
+        help: the meaning of the setting, in one line.
+        choices: the valid words; by default any value is valid.
+        option: the command-line option that sets it, if it has one of its own.
+        **bounds: the bounds of a number, by their names in `BOUNDS`. A number with bounds must be finite.
     """
     metadata = {"help": help, "choices": choices, "option": option, "bounds": bounds}
     return dataclasses.field(default=default, metadata=metadata)
@@ -34,10 +34,10 @@ def setting(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Section:
-    """Settings that keep their ranges.
+    """A section of settings, which must keep their ranges.
 
     Raises:
-        InputError: a value out of its range, or a word that is none of the choices.
+        InputError: a value is out of range, or is none of the choices.
     """
 
     def __post_init__(self) -> None:

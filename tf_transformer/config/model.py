@@ -1,4 +1,4 @@
-"""The settings of the model: what its layers take, and what it is made of."""
+"""The settings of the model and of its layers."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ ACTIVATIONS = (
     *("relu", "gelu", "silu", "swish", "elu", "selu", "celu", "leaky_relu", "relu6", "mish", "tanh", "sigmoid"),
     *("softplus", "softsign", "squareplus", "hard_silu", "hard_sigmoid", "hard_tanh", "linear"),
 )
-"""Keras's activations that map each element by itself."""
+"""Keras's element-wise activations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,45 +18,45 @@ class NormOptions:
     """How sub-layers are normalised."""
 
     norm: str = setting(
-        "post", "layer norm after each sub-layer (post, the paper) or before (pre)", choices=("post", "pre")
+        "post", "layer norm after each sub-layer (post, the paper) or before it (pre)", choices=("post", "pre")
     )
-    norm_epsilon: float = setting(1e-6, "added to the variance in layer norms", above=0)
+    norm_epsilon: float = setting(1e-6, "number added to the variance in layer norms", above=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FeedForwardOptions(NormOptions):
-    """What `FeedForward` takes besides its sizes."""
+    """The options of `FeedForward` besides its sizes."""
 
     activation: str = setting(
-        "relu", "of the feed-forward sub-layer: an element-wise Keras activation", choices=ACTIVATIONS
+        "relu", "activation of the feed-forward sub-layer, an element-wise one of Keras", choices=ACTIVATIONS
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayerOptions(FeedForwardOptions):
-    """What `EncoderLayer` and `DecoderLayer` take besides the tutorial's arguments."""
+    """The options of `EncoderLayer` and `DecoderLayer` besides the tutorial's arguments."""
 
-    attention_dropout_rate: float = setting(0.0, "on attention weights; the paper has none there", at_least=0, below=1)
+    attention_dropout_rate: float = setting(
+        0.0, "dropout rate on attention weights; the paper has no dropout there", at_least=0, below=1
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PositionOptions:
-    """How a model knows the order of the tokens."""
+    """How positions are encoded."""
 
     positions: str = setting(
         "sinusoidal",
-        "sinusoidal (any length; the paper) or learned (up to max_positions; paper table 3, row E); opus, marian and "
-        "m2m100 are the sinusoids of those models",
+        "sinusoidal (any length; the paper), learned (up to max_positions; paper table 3, row E), or the sinusoids of "
+        "opus, marian or m2m100 models",
         choices=("sinusoidal", "learned", "opus", "marian", "m2m100"),
     )
-    max_positions: int = setting(
-        1024, "size of the learned position table, tokens; a longer input is an error", at_least=1
-    )
+    max_positions: int = setting(1024, "tokens in the learned position table; a longer input is an error", at_least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackOptions(PositionOptions, LayerOptions):
-    """What `Encoder`, `Decoder` and `Transformer` take besides the tutorial's arguments."""
+    """The options of `Encoder`, `Decoder` and `Transformer` besides the tutorial's arguments."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,33 +64,35 @@ class _Sizes(Section):
     """The tutorial's arguments of `Transformer`."""
 
     num_layers: int = setting(6, "layers of the encoder, and of the decoder", at_least=1)
-    num_decoder_layers: int | None = setting(None, "layers of the decoder, where it has another number", at_least=1)
+    num_decoder_layers: int | None = setting(None, "layers of the decoder, if not num_layers", at_least=1)
     d_model: int = setting(512, "width of the model", at_least=1)
-    num_heads: int = setting(8, "attention heads; d_model must divide by it", at_least=1)
+    num_heads: int = setting(8, "attention heads; d_model must be divisible by it", at_least=1)
     dff: int = setting(2048, "width inside the feed-forward sub-layer", at_least=1)
-    input_vocab_size: int | None = setting(None, "source tokens; taken from the tokenizer", at_least=SPECIAL_TOKENS + 1)
-    target_vocab_size: int | None = setting(
-        None, "target tokens; taken from the tokenizer", at_least=SPECIAL_TOKENS + 1
+    input_vocab_size: int | None = setting(
+        None, "size of the source vocabulary; taken from the tokenizer", at_least=SPECIAL_TOKENS + 1
     )
-    dropout_rate: float = setting(0.1, "on sub-layer outputs and on embedding sums", at_least=0, below=1)
+    target_vocab_size: int | None = setting(
+        None, "size of the target vocabulary; taken from the tokenizer", at_least=SPECIAL_TOKENS + 1
+    )
+    dropout_rate: float = setting(0.1, "dropout rate on sub-layer outputs and on embedding sums", at_least=0, below=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(StackOptions, _Sizes):
-    """Exactly the arguments of `Transformer`; see there for what they mean."""
+    """The arguments of `Transformer`, which documents them."""
 
     share_embeddings: str = setting(
         "none",
-        "none, target (output tied to target embedding), all (paper 3.4)",
+        "shared embeddings: none, target (output tied to target embedding) or all (paper 3.4)",
         choices=("none", "target", "all"),
     )
-    output_bias: bool = setting(False, "whether the logits have a bias, as those of Marian")
+    output_bias: bool = setting(False, "whether the logits have a bias, as in Marian")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.d_model % self.num_heads:
             raise InputError(
-                f"d_model must divide by num_heads. Received: d_model={self.d_model}, num_heads={self.num_heads}"
+                f"d_model must be divisible by num_heads. Received: d_model={self.d_model}, num_heads={self.num_heads}"
             )
         if self.positions != "learned" and self.d_model % 2:
             raise InputError(f"d_model must be even for {self.positions} positions. Received: {self.d_model}")

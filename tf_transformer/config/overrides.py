@@ -1,4 +1,4 @@
-"""What a user lays over a preset: TOML files, SECTION.KEY=VALUE, nested dictionaries."""
+"""How a user overrides a preset: by TOML files, SECTION.KEY=VALUE or nested dictionaries."""
 
 import dataclasses
 import tomllib
@@ -15,19 +15,19 @@ from tf_transformer.errors import InputError, unknown
 SECTIONS = typing.get_type_hints(Config)
 """The classes of the sections."""
 HINTS = {section: typing.get_type_hints(kind) for section, kind in SECTIONS.items()}
-"""The types of the settings of each."""
+"""The types of the settings of each section."""
 TYPE_NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true or false", types.NoneType: "none"}
-"""How an error calls the types that fields have."""
+"""The names of the types of settings in errors."""
 
 
 def override(config: Config, *layers: Mapping[str, Any]) -> Config:
-    """Return `config` with layers, nested dictionaries such as `{"model": {"d_model": 64}}`, laid over it.
+    """Return `config` with its settings replaced by layers, nested dictionaries such as `{"model": {"d_model": 64}}`.
 
-    A later layer goes over an earlier one, and only the outcome must be valid: settings that belong together, such
-    as `d_model` and `num_heads`, may come one by one.
+    A later layer overrides an earlier one. Only the outcome must be valid, so settings that depend on each other, such
+    as `d_model` and `num_heads`, may come in different layers.
 
     Raises:
-        InputError: an unknown key, or a value of the wrong type or out of range.
+        InputError: a key is unknown, or a value has the wrong type or is out of range.
     """
     sections = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
     changes: dict[str, dict[str, Any]] = {}
@@ -56,7 +56,7 @@ def _typed(key: str, value: Any, hint: Any) -> Any:
         return tuple(_typed(key, item, typing.get_args(hint)[0]) for item in value)
     kinds = typing.get_args(hint) or (hint,)
     if value is None and kinds == (str,):
-        return "none"  # the word, as in model.share_embeddings=none: there is no other none here
+        return "none"  # the word, as in model.share_embeddings=none: a string setting cannot be None
     if type(value) in kinds:
         return value
     if type(value) is int and float in kinds:
@@ -65,7 +65,7 @@ def _typed(key: str, value: Any, hint: Any) -> Any:
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """Return the settings of a TOML file, as `override` takes them (and perhaps a `preset`)."""
+    """Return the settings of a TOML file, as `override` takes them. They may include a `preset`."""
     try:
         return tomllib.loads(Path(path).read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -75,10 +75,10 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def parse_setting(text: str) -> dict[str, Any]:
-    """Return what `section.key=value` means, as `override` takes it.
+    """Return the setting that `section.key=value` gives, as `override` takes it.
 
-    The value is written as in TOML; none is None, and a bare word is a string, as anything else is where the setting is
-    one: `data.train_split=2014` needs no quotes.
+    The value is written as in TOML, but none is None, and a bare word is a string. If the setting is a string, so is
+    any other value: `data.train_split=2014` needs no quotes.
     """
     name, equals, value = text.partition("=")
     section, dot, key = name.strip().partition(".")
@@ -95,7 +95,7 @@ def parse_setting(text: str) -> dict[str, Any]:
 
 
 def hint_of(section: str, key: str) -> Any:
-    """Return the type of a setting; None for one that does not exist."""
+    """Return the type of a setting, or None if there is no such setting."""
     return HINTS.get(section, {}).get(key)
 
 
@@ -105,7 +105,7 @@ def field_of(section: str, key: str) -> dataclasses.Field[Any]:
 
 
 def _is_text(section: str, key: str) -> bool:
-    """Say whether a setting is a string; one that does not exist is none."""
+    """Say whether a setting exists and is a string."""
     hint = hint_of(section, key)
     return hint is str or (typing.get_origin(hint) is types.UnionType and str in typing.get_args(hint))
 
@@ -120,9 +120,9 @@ def as_typed(value: Any) -> str:
 
 
 def settings_help() -> str:
-    """Return a line for every setting: its default, as it is typed, its meaning, and the option that sets it.
+    """Return a line for every setting with its default, as you type it, its meaning, and the option that sets it.
 
-    Where presets have another value, the line ends with that of each.
+    If presets have other values, the line ends with the value of each preset.
     """
     lines = []
     for section in dataclasses.fields(Config):

@@ -1,4 +1,4 @@
-"""Runs to start from, by name."""
+"""Named settings to start from."""
 
 import types
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from tf_transformer.errors import unknown
 
 PRESETS: Mapping[str, Config] = types.MappingProxyType(
     {
-        # 4 layers of 128: a laptop trains it on tens of thousands of sentences in half an hour.
+        # 4 layers of width 128, which a laptop trains on tens of thousands of sentences in half an hour.
         "tiny": Config(
             model=ModelConfig(
                 num_layers=4,
@@ -16,12 +16,12 @@ PRESETS: Mapping[str, Config] = types.MappingProxyType(
                 num_heads=4,
                 dff=512,
                 dropout_rate=0.2,
-                # Within so few updates it learns several times faster than post-norm.
+                # With so few updates, pre-norm learns several times faster than post-norm.
                 norm="pre",
                 share_embeddings="all",
             ),
             tokenizer=TokenizerConfig(vocab_size=10_000),
-            # Small batches and a high rate learn more from each token; the moving average takes the noise away.
+            # Small batches and a high rate learn more from each token; the moving average removes the noise.
             data=DataConfig(batch_tokens=1_500),
             training=TrainingConfig(max_steps=6_000, warmup_steps=1_000, learning_rate_factor=1.8, ema_decay=0.998),
         ),
@@ -47,7 +47,7 @@ PRESETS: Mapping[str, Config] = types.MappingProxyType(
 
 
 def preset(name: str) -> Config:
-    """Return the preset called `name`; InputError names the nearest for a wrong one."""
+    """Return the preset called `name`; for an unknown name, InputError suggests the nearest."""
     if name not in PRESETS:
         raise unknown("preset", name, PRESETS)
     return PRESETS[name]

@@ -1,4 +1,4 @@
-"""What a run is made of: frozen dataclasses, a section each."""
+"""The settings of a run, with a frozen dataclass for each section."""
 
 import dataclasses
 import math
@@ -12,29 +12,29 @@ from tf_transformer.config.special_tokens import SPECIAL_TOKENS
 from tf_transformer.errors import MAX_LISTED, InputError, unknown
 
 MAX_SIZE = 1_000_000
-"""Of the sizes of a search: their sums must fit into 32 bits."""
+"""The largest value of a size of the search. Sums of sizes must fit into 32 bits."""
 
 MAX_NGRAM = 100
-"""The longest n-grams that a search looks for: each token of one costs operations at every step."""
+"""The length of the longest n-grams that a search can look for. Each token of one costs operations at every step."""
 
 
 LEAST_DIRECTED = 3
-"""Source tokens that a search must take where the language is one of them."""
+"""The least `max_source_length` if the language is a source token: one token each for language, text and end."""
 
 MAX_TOKENS = 65_535
-"""Of a side of a pair: prepared corpora keep lengths in 16 bits."""
+"""The most tokens of one side of a pair, because prepared corpora store lengths in 16 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerConfig(Section):
-    """How the SentencePiece model is trained, or which one is taken."""
+    """How the SentencePiece model is trained, or which existing one is used."""
 
     vocab_size: int = setting(
-        8_000, "tokens, special ones and bytes included", option="--vocab-size", at_least=SPECIAL_TOKENS + 1
+        8_000, "tokens, including special tokens and bytes", option="--vocab-size", at_least=SPECIAL_TOKENS + 1
     )
     model_type: str = setting("bpe", "bpe, unigram, char or word", choices=("bpe", "unigram", "char", "word"))
-    shared: bool = setting(True, "one model for both languages, not one each")
-    byte_fallback: bool = setting(True, "write unknown characters as bytes, so that none is lost")
+    shared: bool = setting(True, "one model for both languages, instead of one for each")
+    byte_fallback: bool = setting(True, "encode unknown characters as bytes, so that none is lost")
     normalization: str = setting(
         "nmt_nfkc",
         "SentencePiece normalization rule; identity changes nothing",
@@ -53,45 +53,45 @@ class DataConfig(Section):
     """What text is read and how it becomes batches."""
 
     corpus: str | None = setting(None, "folder, .tsv[.gz|.zst], tfds:NAME[/CONFIG], toy or copy", option="--data")
-    prepared: str | None = setting(None, "what `prepare` has made of the corpora; their text is not read then")
-    extra_corpora: tuple[str, ...] = setting((), "more of them to train on (further --data)")
+    prepared: str | None = setting(None, "prepared corpus, written by `prepare`, to use instead of reading the text")
+    extra_corpora: tuple[str, ...] = setting((), "further corpora to train on (further --data)")
     weights: tuple[float, ...] = setting(
-        (), "times an epoch that a pair of each corpus is seen, such as 3,0.5; 1 each", option="--weights"
+        (), "how often an epoch sees the pairs of each corpus, such as 3,0.5; by default once", option="--weights"
     )
     validation_corpus: str | None = setting(
-        None, "where the validation split is; corpus by default", option="--validation-data"
+        None, "corpus with the validation split; by default the training corpus", option="--validation-data"
     )
     source: str | None = setting(None, "source language, as in the file names", option="--source")
     target: str | None = setting(None, "target language, as in the file names", option="--target")
     train_split: str = setting("train", "split to train on")
     validation_split: str | None = setting(None, "split to validate on; by default val, valid, validation or dev")
-    held_out: float = setting(0.02, "of a .tsv: share held out for val, and again for test", above=0, below=0.5)
-    held_out_seed: int = setting(0, "of a .tsv: which pairs are held out", at_least=0)
+    held_out: float = setting(0.02, "share of a .tsv held out for val, and as much again for test", above=0, below=0.5)
+    held_out_seed: int = setting(0, "seed that decides which pairs of a .tsv are held out", at_least=0)
     max_length: int = setting(
-        128, "tokens; a pair with a longer side is dropped, and counted", at_least=2, at_most=MAX_TOKENS
+        128, "most tokens of a side; a pair with a longer side is dropped and counted", at_least=2, at_most=MAX_TOKENS
     )
     max_length_ratio: float | None = setting(
-        None, "longer over shorter side, tokens; a training pair above is dropped", at_least=1
+        None, "highest ratio of the longer side to the shorter, in tokens; training pairs above are dropped", at_least=1
     )
-    drop_duplicates: bool = setting(False, "train on the first of equal pairs only")
+    drop_duplicates: bool = setting(False, "train only on the first of equal pairs")
     drop_copies: bool = setting(False, "drop training pairs whose source and target are the same text")
     min_score: float | None = setting(
-        None, "of a .tsv with a third column of numbers: training pairs with a lower one are dropped"
+        None, "lowest score, in the third column of a .tsv; training pairs below are dropped"
     )
     batch_tokens: int = setting(
-        4_096, "most source tokens and most target tokens a batch, padding included", at_least=2
+        4_096, "most source tokens, and most target tokens, per batch, padding included", at_least=2
     )
     bpe_dropout: float = setting(
-        0.0, "share of the BPE's merges left out by chance; sentences get longer", at_least=0, below=1
+        0.0, "share of BPE merges left out at random, which makes sentences longer", at_least=0, below=1
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         corpora = 1 + len(self.extra_corpora)
         if self.weights and len(self.weights) != corpora:
-            raise InputError(f"weights must be one for each corpus, {corpora}. Received: {len(self.weights)}")
+            raise InputError(f"weights must be one per corpus, {corpora} in all. Received: {len(self.weights)}")
         if not all(0 < weight < math.inf for weight in self.weights):
-            raise InputError(f"weights must be above 0, and finite. Received: {list(self.weights)}")
+            raise InputError(f"weights must be finite numbers above 0. Received: {list(self.weights)}")
         if self.batch_tokens < self.max_length:
             raise InputError(
                 "batch_tokens must be at least max_length. "
@@ -100,58 +100,66 @@ class DataConfig(Section):
 
 
 STRATEGIES = ("auto", "mirrored", "one-device", "multiworker")
-"""How training is distributed; what `make_strategy` takes. It is no setting: a run may go on by another."""
+"""The ways to distribute training, as `make_strategy` takes them. This is not a setting, because a run may continue
+with another one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig(Section):
-    """How long and how the model is trained."""
+    """How the model is trained, and for how long."""
 
-    max_steps: int = setting(100_000, "optimizer updates in all", option="--max-steps", at_least=1)
+    max_steps: int = setting(100_000, "total number of updates", option="--max-steps", at_least=1)
     warmup_steps: int = setting(4_000, "updates until the learning rate peaks (paper 5.3)", at_least=1)
-    learning_rate_factor: float = setting(1.0, "times the paper's learning rate", above=0)
-    learning_rate: float | None = setting(None, "at the peak, instead of the paper's rate times the factor", above=0)
-    weight_decay: float = setting(0.0, "of AdamW, times the learning rate each update; 0 is Adam", at_least=0)
-    clip_norm: float = setting(0.0, "most global norm of the gradient; 0 does not clip", at_least=0)
-    accumulate: int = setting(1, "parts that an update is computed in, each of data.batch_tokens", at_least=1)
+    learning_rate_factor: float = setting(1.0, "factor that the paper's learning rate is multiplied by", above=0)
+    learning_rate: float | None = setting(
+        None, "peak learning rate, instead of the paper's rate times the factor", above=0
+    )
+    weight_decay: float = setting(
+        0.0, "weight decay of AdamW, multiplied by the learning rate in each update; 0 uses Adam", at_least=0
+    )
+    clip_norm: float = setting(0.0, "highest global norm of the gradient; 0 disables clipping", at_least=0)
+    accumulate: int = setting(1, "number of parts of an update, each of data.batch_tokens", at_least=1)
     label_smoothing: float = setting(
         0.1, "share of the probability spread over the vocabulary (paper 5.4)", at_least=0, below=1
     )
     ema_decay: float = setting(
         0.0,
-        "of a moving average of the weights, which is then the model; less at first; 0: the weights",
+        "decay of a moving average of the weights, lower at first; the average becomes the model; 0 averages nothing",
         at_least=0,
         below=1,
     )
     mixed_precision: str = setting(
         "float32",
-        "float32, bfloat16 or float16: what layers compute in; weights, logits and loss stay float32",
+        "type that layers compute in: float32, bfloat16 or float16; weights, logits and loss stay float32",
         option="--mixed-precision",
         choices=("float32", "bfloat16", "float16"),
     )
     seed: int = setting(
-        0, "of initial weights, dropout and the order of the data", option="--seed", at_least=0, below=2**32
+        0, "seed of initial weights, dropout and the order of the data", option="--seed", at_least=0, below=2**32
     )
-    deterministic: bool = setting(False, "the same bits in every run, at some cost", option="--deterministic")
-    init_from: str | None = setting(None, "run whose weights and tokenizer to start from", option="--init-from")
+    deterministic: bool = setting(
+        False, "get the same bits in every run, at some cost of speed", option="--deterministic"
+    )
+    init_from: str | None = setting(None, "run to start from with its weights and tokenizer", option="--init-from")
     lora_rank: int = setting(
         0,
-        "train low-rank factors of this rank alone, beside the weights of init_from (LoRA); 0: all weights",
+        "train only low-rank factors of this rank, beside the frozen weights of init_from (LoRA); 0 trains all weights",
         at_least=0,
     )
-    best_by: str = setting(
-        "loss", "what the best checkpoint is best in: validation loss or bleu", choices=("loss", "bleu")
-    )
+    best_by: str = setting("loss", "metric of the best checkpoints: validation loss or bleu", choices=("loss", "bleu"))
     early_stopping: int = setting(
-        0, "validations without a better one after which training stops; 0 never does", at_least=0
+        0, "stop after this many validations without improvement; 0 never stops early", at_least=0
     )
-    bleu_every: int = setting(0, "epochs between BLEU scores on validation sentences; 0 has none", at_least=0)
-    bleu_sentences: int = setting(500, "first validation sentences that BLEU is of", at_least=1)
+    validate_every: int = setting(
+        0, "updates between validations, besides those at the ends of epochs; 0 has these alone", at_least=0
+    )
+    bleu_every: int = setting(0, "validations between BLEU scores; 0 computes none", at_least=0)
+    bleu_sentences: int = setting(500, "number of validation sentences, the first ones, for BLEU", at_least=1)
     bleu_tokenize: str = setting("13a", "sacreBLEU's tokenizer; none for tokenised text")
-    samples: int = setting(3, "validation sentences whose translations each epoch shows", at_least=0)
-    checkpoint_every: int = setting(1_000, "updates between checkpoints; there is one each epoch besides", at_least=1)
-    keep_last: int = setting(5, "latest checkpoints to keep", at_least=1)
-    keep_best: int = setting(1, "best checkpoints to keep besides", at_least=1)
+    samples: int = setting(3, "sentences whose translations are shown after every validation", at_least=0)
+    checkpoint_every: int = setting(1_000, "updates between checkpoints, besides one after every validation", at_least=1)
+    keep_last: int = setting(5, "number of latest checkpoints to keep", at_least=1)
+    keep_best: int = setting(1, "number of best checkpoints to keep as well", at_least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -180,42 +188,57 @@ class DecodingConfig(Section):
     length_penalty_offset: float = setting(
         5.0, "k: scores are divided by ((k + length) / (k + 1))^alpha; 0 divides by length^alpha", at_least=0
     )
-    coverage_penalty: float = setting(0.0, "beta: reward for attending to every source token; 0: none", at_least=0)
-    early_stopping: bool = setting(False, "stop at beam_size translations, though a better one may follow")
+    coverage_penalty: float = setting(
+        0.0, "beta: weight of the reward for attending to every source token; 0 gives none", at_least=0
+    )
+    early_stopping: bool = setting(False, "stop as soon as beam_size translations are found, though better may follow")
     likely_stopping: bool = setting(
-        False, "stop at beam_size translations that none of the present length beats, as transformers does"
+        False,
+        "stop when beam_size translations are found that no unfinished one would beat at its present length, as "
+        "transformers does",
     )
     max_source_length: int = setting(
-        512, "source tokens, the end token among them, beyond which a sentence is cut", at_least=2, at_most=MAX_SIZE
+        512, "most source tokens, end token included; longer sentences are cut", at_least=2, at_most=MAX_SIZE
     )
     max_extra_length: int = setting(
         50, "most target tokens beyond the number of source tokens (paper 6.1)", at_least=1, at_most=MAX_SIZE
     )
     max_length: int | None = setting(
-        None, "most target tokens, besides max_extra_length", option="--max-length", at_least=1, at_most=MAX_SIZE
+        None,
+        "most target tokens, a limit besides max_extra_length",
+        option="--max-length",
+        at_least=1,
+        at_most=MAX_SIZE,
     )
-    min_length: int = setting(0, "least target tokens", at_least=0, at_most=MAX_SIZE)
+    min_length: int = setting(0, "fewest target tokens", at_least=0, at_most=MAX_SIZE)
     no_repeat_ngram: int = setting(
-        0, "size of the n-grams that a translation has once at most; 0 allows all", at_least=0, at_most=MAX_NGRAM
+        0, "size of n-grams that must not occur twice in a translation; 0 allows all", at_least=0, at_most=MAX_NGRAM
     )
     ban_unknown: bool = setting(False, "never write the unknown token")
     temperature: float | None = setting(
-        None, "draw tokens by softmax(logits / it), no search", option="--sampling-temperature", above=0
+        None,
+        "sample tokens from softmax(logits / temperature) instead of searching",
+        option="--sampling-temperature",
+        above=0,
     )
-    top_k: int = setting(0, "most tokens to draw from; 0 has no limit", option="--top-k", at_least=0, at_most=MAX_SIZE)
-    top_p: float = setting(1.0, "draw from the fewest tokens of this probability", option="--top-p", above=0, at_most=1)
-    seed: int = setting(0, "of drawing", option="--seed", at_least=0, below=2**31)
+    top_k: int = setting(
+        0, "sample from this many of the likeliest tokens; 0 means all", option="--top-k", at_least=0, at_most=MAX_SIZE
+    )
+    top_p: float = setting(
+        1.0, "sample from the fewest tokens with this total probability", option="--top-p", above=0, at_most=1
+    )
+    seed: int = setting(0, "seed of sampling", option="--seed", at_least=0, below=2**31)
     attention_layer: int | None = setting(
-        None, "decoder layer, 1 the lowest, that aligns the tokens; none: the last", at_least=1
+        None, "decoder layer whose attention aligns the tokens, 1 being the lowest; none means the last", at_least=1
     )
     jit_compile: bool = setting(
-        False, "compile the search by XLA, once for each size of a batch", option="--jit-compile"
+        False, "compile the search with XLA, once for each size of a batch", option="--jit-compile"
     )
     source_language: str | None = setting(
-        None, "language of the text, for a model of several", option="--source-language"
+        None, "language of the text, for a model with several languages", option="--source-language"
     )
     target_language: str | None = setting(
-        None, "language to translate to, for a model of several", option="--target-language"
+        None, "language to translate into, for a model with several languages", option="--target-language"
     )
 
     def __post_init__(self) -> None:
@@ -227,64 +250,66 @@ class DecodingConfig(Section):
             )
         if self.temperature is None and (self.top_k or self.top_p < 1):
             raise InputError(
-                "top_k and top_p are for drawing: give a temperature, such as 1. "
+                "top_k and top_p are for sampling: give a temperature, such as 1. "
                 f"Received: top_k={self.top_k}, top_p={self.top_p}"
             )
 
     @property
     def hypotheses(self) -> int:
-        """How many translations a search finds: as many as the beam has, and one where it draws."""
+        """The number of translations that a search finds: beam_size, or one if it samples."""
         return 1 if self.temperature else self.beam_size
 
     def most_source(self, positions: int | None, before: int) -> int:
-        """Return the most source tokens that a search takes, the end token among them.
+        """Return the most source tokens that a search takes, including the end token.
 
         Args:
-            positions: that the model has learned; None where any will do.
-            before: tokens before the text: 1 where a model has several languages.
+            positions: the number of positions that the model has learned; None if it takes any.
+            before: the number of tokens before the text: 1 if the model has several languages, otherwise 0.
 
         Raises:
-            InputError: there is no room for text beside them.
+            InputError: there is no room for text besides the language and the end.
         """
         most = min(self.max_source_length, positions or self.max_source_length)
         if before and most < LEAST_DIRECTED:
             raise InputError(
-                f"max_source_length must be at least {LEAST_DIRECTED} for a model of several languages: that of the "
-                f"sentence is a token, and so is the end. Received: {most}"
+                f"max_source_length must be at least {LEAST_DIRECTED} for a model with several languages, because the "
+                f"language and the end are tokens too. Received: {most}"
             )
         return most
 
     def most_given(self, positions: int | None, before: int) -> int:
-        """Return the most tokens of a translation that is given, the end token among them; as `most_source`."""
+        """Return the most tokens of a given translation, including the end token. See `most_source`."""
         most = self.max_source_length + self.max_extra_length
         return most if positions is None else min(most, positions - before)
 
     def most_written(self, positions: int | None, before: int) -> int | None:
-        """Return the most tokens that a search writes whatever the source; None has no limit. As `most_source`."""
+        """Return the most tokens that a search writes for any source; None means no limit. See `most_source`."""
         if positions is None:
             return self.max_length
         return min(positions - before, self.max_length or positions)
 
     def check_n_best(self, n: int) -> None:
-        """Raise InputError where a search does not find so many translations."""
+        """Raise InputError if a search does not find `n` translations."""
         if not 1 <= n <= self.hypotheses:
-            why = "where a temperature is given: it draws one" if self.temperature else "the beam_size"
+            why = "because sampling finds one translation" if self.temperature else "the beam_size"
             raise InputError(f"n_best must be 1 to {self.hypotheses}, {why}. Received: {n}")
 
     def check_languages(self, languages: Collection[str]) -> None:
-        """Raise InputError where the languages are none of those of a model; () are those of a model of one direction.
+        """Raise InputError if a language is not among `languages`, which are () for a model of one direction.
 
-        Both may be left open.
+        Both languages may be left open.
         """
         for name in ("source_language", "target_language"):
             language = getattr(self, name)
             if language is not None and not languages:
-                raise InputError(f"{name}: the model has one direction, and takes no languages. Received: {language}")
+                raise InputError(
+                    f"{name} must be left out, because the model has one direction only. Received: {language}"
+                )
             if language is not None and language not in languages:
                 raise InputError(f"{name}: {unknown('language', language, languages)}")
 
     def check_directed(self, languages: Collection[str]) -> None:
-        """Raise InputError where a model has several languages, and one of the two is not given."""
+        """Raise InputError if a model has several languages and the source or target language is not given."""
         for side in ("source", "target"):
             if languages and getattr(self, f"{side}_language") is None:
                 listed = ", ".join(languages) if len(languages) <= MAX_LISTED else f"{len(languages)} languages"
@@ -293,7 +318,7 @@ class DecodingConfig(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A whole run. Derive one from another by `dataclasses.replace`."""
+    """All settings of a run. Derive one config from another with `dataclasses.replace`."""
 
     model: ModelConfig = field(default_factory=ModelConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
@@ -309,17 +334,18 @@ class Config:
             )
         if self.data.bpe_dropout and not (self.tokenizer.model_type == "bpe" or self.tokenizer.file):
             raise InputError(
-                f"data.bpe_dropout needs a BPE. Received: tokenizer.model_type={self.tokenizer.model_type}"
+                "data.bpe_dropout needs a BPE: set tokenizer.model_type=bpe. "
+                f"Received: tokenizer.model_type={self.tokenizer.model_type}"
             )
         if self.model.positions == "learned" and self.data.max_length > self.model.max_positions:
             raise InputError(
-                "model.max_positions must be at least data.max_length where positions are learned. "
+                "model.max_positions must be at least data.max_length if positions are learned. "
                 f"Received: model.max_positions={self.model.max_positions}, data.max_length={self.data.max_length}"
             )
         layers = self.model.num_decoder_layers or self.model.num_layers
         if (self.decoding.attention_layer or 1) > layers:
             raise InputError(
-                f"decoding.attention_layer must be at most the layers of the decoder, {layers}. "
+                f"decoding.attention_layer must be at most the number of decoder layers, {layers}. "
                 f"Received: {self.decoding.attention_layer}"
             )
 

@@ -1,12 +1,12 @@
-"""What vocabularies have in common: the ids that each begins with, and how one names a language."""
+"""What all vocabularies have in common: their first ids, and the tokens of languages."""
 
 PAD, UNKNOWN, START, END = range(4)
 SPECIAL_TOKENS = 4
-"""How many they are."""
+"""The number of special tokens."""
 LANGUAGE_CODE = r">>\S+<<"
 """How OPUS-MT writes the language to translate to, before the text."""
 
 
 def language_pieces(language: str) -> tuple[str, str]:
-    """Return how a vocabulary may write the token of a language: as M2M100 and our own do, or as NLLB does."""
+    """Return the two ways to write the token of a language: that of M2M100 and our own, and that of NLLB."""
     return f"__{language}__", language

@@ -1,4 +1,4 @@
-"""From text to batches: corpora, encoding, preparation, batches."""
+"""From text to batches: corpora, preparation, encoding and batches."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs TensorFlow or NumPy when it is first used: whether a corpus has a split is known without it."""
+    """Import what needs TensorFlow or NumPy only when it is first used, because checking a split needs neither."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

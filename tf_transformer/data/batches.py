@@ -28,22 +28,22 @@ class TextPlace(NamedTuple):
 
 
 class Batches:
-    """The batches of a corpus, epoch by epoch; `dataset()` goes through those of the current epoch.
+    """The batches of a corpus, epoch by epoch; `dataset()` returns those of the current epoch.
 
-    Batches are formed within windows of `WINDOW` pairs, each of which is planned while the one before it is trained on.
+    Batches are formed within windows of `WINDOW` pairs. Each window is planned while the one before it is trained on.
 
     Args:
-        pairs: what to batch.
+        pairs: the pairs to batch.
         batch_tokens: as in `plan`.
         multiple_of: as in `plan`.
-        seed: of the order; none keeps the order of lengths (for validation).
-        weights: times an epoch that each pair of a corpus is seen, by the number of the corpus; 1 by default. A pair of
-            2.5 is seen twice in one epoch, three times in the next; of pairs of 0.5 one half is seen in one epoch, the
-            other half in the next.
-        dropout: cuts the text of each epoch anew, as a function of (seed, epoch). By default it stays as it is.
+        seed: the seed of the order. None keeps the order of lengths, as for validation.
+        weights: for each corpus, how often an epoch sees each of its pairs; by default once. A pair of weight 2.5 is
+            seen twice in one epoch and three times in the next. Of the pairs of weight 0.5, one half is seen in one
+            epoch and the other half in the next.
+        dropout: tokenises the text anew in each epoch, as a function of (seed, epoch). By default the tokens stay.
 
     Raises:
-        InputError: an epoch without any pair, as `weights` has it; a damaged file.
+        InputError: the first epoch has no pair because of `weights`, or a file is damaged.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class Batches:
         self.start_epoch(0)
 
     def start_epoch(self, epoch: int, window: int = 0, skip: int = 0) -> None:
-        """Turn to `epoch`, without its first windows, and without the first `skip` batches of the window after these.
+        """Turn to `epoch`, without its first `window` windows and the first `skip` batches of the next window.
 
         Raises:
-            InputError: no pair is in it; a damaged file.
+            InputError: the epoch has no pair, or a file is damaged.
         """
         windows = windows_of(self.pairs, self.seed, epoch)
-        # Of several windows each has other pairs in every epoch: they need not be mixed besides.
+        # If there are several windows, each has other pairs in every epoch, which need no further mixing.
         mixed = MIXED if len(windows) == 1 else 1
 
         def planned(number: int, blocks: np.ndarray) -> Planned:
@@ -87,30 +87,30 @@ class Batches:
 
     @property
     def length(self) -> int:
-        """The batches of the current epoch, from where it was entered; an estimate where there are several windows."""
+        """The number of batches of the current epoch from where it was entered, estimated if it has several windows."""
         return self._epoch.length
 
     def is_last(self, batch: int) -> bool:
-        """Say whether a batch of the current epoch is its last one; batches are counted from where it was entered."""
+        """Say whether a batch of the current epoch is its last. Batches are counted from where it was entered."""
         return self._epoch.is_last(batch)
 
     @property
     def place(self) -> TextPlace:
-        """Where training stands, by the batches `consumed`: at the end of an epoch, the beginning of the next one."""
+        """Where training stands after `consumed` batches. The end of an epoch is the beginning of the next one."""
         if self.is_last(self.consumed - 1):
             return TextPlace(self._epoch.number + 1)
         return TextPlace(self._epoch.number, *self._epoch.place(self.consumed))
 
     def target_tokens(self, batch: int) -> int:
-        """Return the target tokens, padding not counted, of a batch of the current epoch, counted as in `is_last`.
+        """Return the number of target tokens of a batch of the current epoch, which is numbered as in `is_last`.
 
-        The token of a language is given, not learned: it does not count.
+        Padding does not count, and neither does the token of a language, which is given and not learned.
         """
         return self._epoch.target_tokens(batch)
 
     @property
     def padding(self) -> float:
-        """The share of the positions of the last window that was planned, source and target, that hold padding."""
+        """The share of padding among the source and target positions of the last window that was planned."""
         window, batches = self._epoch.latest
         real = padded = 0
         for rows in batches:
@@ -126,7 +126,7 @@ class Batches:
 
     @contextlib.contextmanager
     def naming_damage(self) -> Iterator[None]:
-        """Raise InputError where TensorFlow fails because a file of the text is damaged."""
+        """Raise InputError if TensorFlow fails because a file of the text is damaged."""
         try:
             yield
         except tf.errors.OpError:
@@ -137,17 +137,19 @@ class Batches:
     def dataset(self, part: int = 0, parts: int = 1, pieces: int = 1, *, by_place: bool = False) -> tf.data.Dataset:
         """Return the batches `((source [B, S], target [B, T]), labels [B, T], weight [B])`.
 
-        `target` starts with the start token, `labels` ends with the end token. Where pairs begin with the tokens of
-        languages, that of the target follows the start token, and its label is padding: it is given. The weight of a
-        pair is one over the target tokens of its whole batch, before the batch is split among replicas: a sum over
-        tokens, weighted by it, is the mean over the tokens of the batch. Rows of padding weigh nothing.
+        `target` starts with the start token, and `labels` ends with the end token. If pairs begin with the tokens of
+        languages, that of the target follows the start token, and its label is padding because it is given. The weight
+        of a pair is one over the number of target tokens of its whole batch, before the batch is split among replicas.
+        A sum over tokens with these weights is thus the mean over the tokens of the batch. Rows of padding have weight
+        0.
 
         Args:
-            part: of the rows of each batch, the number of the part to return; only what it needs is read.
-            parts: equal ones that the rows are split into; `multiple_of` is a multiple of `parts * pieces`.
-            pieces: elements that the part is returned in, one after the other.
-            by_place: order the rows by their places in the corpus before they are split: the parts of successive
-                batches lie near each other then, and each of several machines reads little besides its own.
+            part: the number of the part of each batch to return. Only the pairs of this part are read.
+            parts: the number of equal parts that the rows are split into. `multiple_of` must be a multiple of
+                `parts * pieces`.
+            pieces: the number of successive elements in which the part is returned.
+            by_place: whether to order the rows by their places in the corpus before they are split. The same part of
+                successive batches then lies close together, and each of several machines reads little besides its own.
         """
 
         def elements() -> Iterator[tuple[Any, ...]]:
@@ -158,7 +160,7 @@ class Batches:
                 raise
 
         def whole() -> Iterator[tuple[Any, ...]]:
-            epoch = self._epoch  # which may be turned before all elements are taken
+            epoch = self._epoch  # `start_epoch` may be called before all elements are taken
             for window, rows in epoch:
                 rows = rows[rows != NO_PAIR]
                 if by_place:
@@ -178,12 +180,12 @@ class Batches:
 
         ids, weight = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.float32)
         dataset = tf.data.Dataset.from_generator(elements, output_signature=((ids, ids), ids, weight))
-        if self.seed is None:  # it is the same in every epoch
+        if self.seed is None:  # every epoch is the same
             dataset = dataset.apply(tf.data.experimental.assert_cardinality(self.length * pieces))
         options = tf.data.Options()
-        # Several machines, where nobody has chosen parts: each forms all batches and takes its rows.
+        # If several machines do not choose parts, each forms all batches and takes its rows.
         options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-        # There is nothing to tune, and an iterator may wait for the thread that does it, up to a minute.
+        # There is nothing to tune, and an iterator may wait up to a minute for the tuning thread.
         options.autotune.enabled = False
         return dataset.prefetch(4).with_options(options)
 
@@ -199,11 +201,11 @@ class Batches:
         return Planned(window, [np.where(rows == NO_PAIR, NO_PAIR, pairs[rows]) for rows in batches])
 
     def _pairs_of(self, window: Window, epoch: int) -> np.ndarray:
-        """Return the pairs of a window, those that are seen several times in this epoch several times."""
+        """Return the pairs of a window, each as often as this epoch sees it."""
         if not self.weights.size:
             return np.arange(len(window))
-        # Each pair has a phase of its own, whatever window its block is in: the visits before the end of epoch e are
-        # floor((e + 1) * weight + phase).
+        # Each pair has a phase that does not depend on the window of its block. By the end of epoch e, it has been seen
+        # floor((e + 1) * weight + phase) times.
         phases = [
             np.random.default_rng((self.seed or 0, int(block))).permutation(size) / size
             for block, size in zip(window.blocks, self.pairs.sizes[window.blocks], strict=True)

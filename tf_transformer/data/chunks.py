@@ -1,4 +1,4 @@
-"""Text as it is read: in chunks of lines, whose bytes are decoded wherever the chunk is worked on."""
+"""Text in chunks of lines, whose bytes are decoded by the process that works on the chunk."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -9,35 +9,35 @@ from tf_transformer.data.pairs import Pairs
 from tf_transformer.lines import decoded
 
 LINES = 131_072
-"""Lines, or pairs, of a chunk."""
+"""The number of lines, or of pairs, in a chunk."""
 
 
 class Chunk(Protocol):
     """Successive pairs of a corpus, not decoded yet."""
 
     def read(self) -> tuple[Pairs, int]:
-        """Return the pairs, and how many others were left out for their scores.
+        """Return the pairs, and how many others were left out because of their scores.
 
         Raises:
-            InputError: what is malformed, with file and line.
+            InputError: the text is malformed; the error names file and line.
         """
 
     def digest(self) -> str:
-        """Return what identifies the text."""
+        """Return a digest of the text."""
 
 
 @dataclass(frozen=True)
 class LinePairs:
-    """Lines of two files."""
+    """Successive lines of two files."""
 
     names: tuple[str, str]
-    """of the files, for errors"""
+    """names of the files, for errors"""
     first: int
     """number of the first line, from 1"""
     sides: tuple[bytes, bytes]
 
     def read(self) -> tuple[Pairs, int]:
-        """Return the pairs; none has a score."""
+        """Return the pairs, none of which has a score."""
         sides = [
             list(decoded(split_lines(side), name, self.first))
             for side, name in zip(self.sides, self.names, strict=True)
@@ -45,7 +45,7 @@ class LinePairs:
         return Pairs(*sides), 0
 
     def digest(self) -> str:
-        """Return what identifies the text."""
+        """Return a digest of the text."""
         return digest_of(*self.sides)
 
 
@@ -56,16 +56,16 @@ class Sentences:
     text: Pairs
 
     def read(self) -> tuple[Pairs, int]:
-        """Return the pairs; none has a score."""
+        """Return the pairs, none of which has a score."""
         return self.text, 0
 
     def digest(self) -> str:
-        """Return what identifies the text."""
+        """Return a digest of the text."""
         return digest_of(*("\n".join(side).encode("utf-8", "surrogatepass") for side in self.text))
 
 
 def sentence_chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[Sentences]:
-    """Cut pairs that come one by one into chunks."""
+    """Yield chunks of pairs that come one by one."""
     rows: list[tuple[str, str]] = []
     for pair in pairs:
         rows.append(pair)
@@ -77,13 +77,13 @@ def sentence_chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[Sentences]:
 
 
 def split_lines(block: bytes) -> list[bytes]:
-    """Return the lines of a block, without their ends."""
+    """Return the lines of a block, without their line feeds."""
     lines = block.split(b"\n")
     return lines if lines[-1] else lines[:-1]
 
 
 def joined(chunks: Iterable[Chunk]) -> Pairs:
-    """Return all pairs of chunks."""
+    """Return the pairs of all chunks together."""
     sources: list[str] = []
     targets: list[str] = []
     for chunk in chunks:
@@ -94,7 +94,7 @@ def joined(chunks: Iterable[Chunk]) -> Pairs:
 
 
 def digest_of(*parts: bytes) -> str:
-    """Return what identifies bytes."""
+    """Return a digest of byte strings."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         digest.update(len(part).to_bytes(8) + part)

@@ -1,4 +1,4 @@
-"""Pairs of sentences to pairs of token sequences, with what is left out counted."""
+"""Encoding pairs of sentences as pairs of token sequences, and counting the pairs that are left out."""
 
 import itertools
 from collections.abc import Iterable
@@ -11,11 +11,11 @@ from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.token_pairs import TokenPairs
 
 CHUNK = 4096
-"""Sentences tokenised at once: as Python lists, their ids take several times the memory."""
+"""The number of sentences tokenised at once. Their ids are Python lists, which take several times the memory."""
 
 
 class Encoder(Protocol):
-    """What gives the ids of text: a `Vocabulary`, or a `Tokenizer`."""
+    """An object that returns the ids of text: a `Vocabulary`, or a `Tokenizer`."""
 
     vocab_size: int
 
@@ -24,12 +24,12 @@ class Encoder(Protocol):
 
 
 class Limits(NamedTuple):
-    """What pairs may be."""
+    """The limits that pairs must keep."""
 
     max_length: int
-    """most tokens of a side, the end token and that of the language among them"""
+    """most tokens of a side, including the end token and that of the language"""
     max_length_ratio: float | None = None
-    """the longer side over the shorter one, without these tokens"""
+    """highest ratio of the longer side to the shorter one, without these tokens"""
 
 
 class Encoded(NamedTuple):
@@ -40,9 +40,9 @@ class Encoded(NamedTuple):
     lengths: np.ndarray
     """[N, 2], uint16"""
     keep: np.ndarray
-    """[pairs that were given], boolean: those that are here"""
+    """[pairs that were given], boolean: whether each is kept"""
     dropped: dict[str, int]
-    """pairs that are not, by the reason: `empty`, `long` or `ratio`"""
+    """number of pairs that are not kept, by the reason: `empty`, `long` or `ratio`"""
 
 
 def encode(
@@ -53,19 +53,19 @@ def encode(
     max_length_ratio: float | None = None,
     fronts: np.ndarray | None = None,
 ) -> TokenPairs:
-    """Tokenise pairs, put the tokens of their languages before them where there are such, and the end token after them.
+    """Tokenise pairs, and add the end token after each side and, if given, the token of its language before it.
 
-    A pair with an empty side is dropped and counted, and so is one with a side of more than `max_length` tokens (the
-    end token and that of the language included), and one whose longer side is more than `max_length_ratio` times as
-    long as its shorter one (without these). Nothing is cut.
+    A pair is dropped and counted if it has an empty side, a side of more than `max_length` tokens (including the end
+    token and that of the language), or a longer side of more than `max_length_ratio` times the tokens of its shorter
+    one (without these tokens). No sentence is cut.
 
     Args:
-        pairs: without lone surrogates.
+        pairs: text without lone surrogates.
         source_tokenizer: a `Vocabulary` or a `Tokenizer`.
-        target_tokenizer: likewise.
-        max_length: at most 65,535.
-        max_length_ratio: none has no limit.
-        fronts: the tokens of the languages of source and target of each pair, [N, 2]; none where there are none.
+        target_tokenizer: a `Vocabulary` or a `Tokenizer`.
+        max_length: the most tokens of a side, at most 65,535.
+        max_length_ratio: the highest ratio; None means no limit.
+        fronts: the tokens of the languages of source and target of each pair, [N, 2]; None adds none.
     """
     encoded = encode_packed(pairs, (source_tokenizer, target_tokenizer), Limits(max_length, max_length_ratio), fronts)
     facts = {"keep": encoded.keep, "dropped": encoded.dropped, "has_languages": fronts is not None}
@@ -75,7 +75,7 @@ def encode(
 def encode_packed(
     pairs: Pairs, encoders: tuple[Encoder, Encoder], limits: Limits, fronts: np.ndarray | None = None
 ) -> Encoded:
-    """Do what `encode` does, and return the arrays."""
+    """Encode pairs as `encode` does, and return the arrays."""
     kind = dtype_of(*encoders)
     parts = [
         _encode(part, encoders, limits, None if fronts is None else fronts[start : start + CHUNK], kind)
@@ -87,7 +87,7 @@ def encode_packed(
 
 
 def dtype_of(*encoders: Encoder) -> np.dtype:
-    """Return what holds the ids of vocabularies."""
+    """Return the type of arrays that hold the ids of vocabularies."""
     return np.dtype(np.uint16 if max(encoder.vocab_size for encoder in encoders) <= 2**16 else np.uint32)
 
 
@@ -126,7 +126,7 @@ def _encode(
 
 
 def _kept(rows: Iterable[Iterable[int]], keep: np.ndarray, each: int) -> Iterable[Iterable[int]]:
-    """Return the rows of those pairs that are kept; each of the pairs has so many."""
+    """Return the rows of the pairs that are kept. Each pair has `each` rows."""
     return rows if keep.all() else itertools.compress(rows, np.repeat(keep, each).tolist())
 
 
@@ -141,21 +141,21 @@ def draw(
     seed: tuple[int, ...],
     max_length: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Tokenise pairs by BPE-dropout (Provilkov et al. 2020), as a function of the seed.
+    """Tokenise pairs with BPE-dropout (Provilkov et al. 2020), as a function of the seed.
 
     Args:
         pairs: the text.
-        encoders: BPEs.
-        ids: of the same pairs without dropout, as `Encoded` has them: a side that would be longer than `max_length` is
-            taken from there, and so is the token of its language.
-        lengths: likewise.
+        encoders: the BPEs of source and target.
+        ids: the ids of the same pairs without dropout, as in `Encoded`. The tokens of languages are taken from them,
+            and so is a side that would be longer than `max_length`.
+        lengths: the lengths of the same pairs without dropout, as in `Encoded`.
         dropout: the share of merges that are left out.
         has_languages: whether each side begins with the token of its language.
         seed: numbers of at least 0.
-        max_length: tokens.
+        max_length: the most tokens of a side.
 
     Returns:
-        Ids and lengths, as `Encoded` has them.
+        Ids and lengths, as in `Encoded`.
     """
     front = int(has_languages)
     rows = np.split(ids, np.cumsum(lengths.reshape(-1).astype(np.int64))[:-1])

@@ -1,4 +1,4 @@
-"""The batches of an epoch, whose windows are planned one after the other."""
+"""The batches of an epoch, whose windows are planned one by one."""
 
 import itertools
 import threading
@@ -17,19 +17,19 @@ class Planned(NamedTuple):
 
     window: Window
     batches: list[np.ndarray]
-    """the rows of each, as `plan` returns them"""
+    """the rows of each batch, as `plan` returns them"""
 
 
 class Epoch:
-    """The batches of an epoch, without those of its first windows, and the first ones of the window after these.
+    """The batches of an epoch, from a given window and a given batch in it.
 
     Args:
-        number: of the epoch, from 0.
-        windows: the blocks of each.
-        plan: gives a window with its batches, by its number and its blocks.
-        planner: runs that, one window after the other, while the one before it is trained on.
-        first: windows to leave out.
-        skip: batches to leave out then.
+        number: the number of the epoch, from 0.
+        windows: the blocks of each window.
+        plan: returns a window with its batches, given its number and its blocks.
+        planner: runs `plan` for one window while the window before it is trained on.
+        first: the number of windows to leave out.
+        skip: the number of batches to leave out of the next window.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Epoch:
         self._tokens: list[np.ndarray] = []
         """target tokens of the batches of each window from the first on, as far as they are known"""
         self._sharing = threading.RLock()
-        while self._know() and not self.known:  # the pairs of the first may have no visit, by their weights
+        while self._know() and not self.known:  # the weights may leave the first windows without a batch
             pass
 
     def __iter__(self) -> Iterator[tuple[Window, np.ndarray]]:
@@ -62,16 +62,16 @@ class Epoch:
             if number + 1 < len(self.windows):
                 self._begin(number + 1)
             yield from zip(itertools.repeat(window), batches, strict=False)
-            del window, batches  # the next one takes as much memory
+            del window, batches  # the next window takes as much memory
 
     @property
     def known(self) -> int:
-        """The batches of the windows that have been planned."""
+        """The number of batches in the windows that have been planned."""
         return sum(map(len, self._tokens))
 
     @property
     def length(self) -> int:
-        """The batches; where not all windows have been planned, the others are taken to be like these."""
+        """The number of batches. Windows that have not been planned yet are taken to be like those that have been."""
         later = len(self.windows) - self.first - len(self._tokens)
         return self.known + round(later * (self.known + self.skip) / max(1, len(self._tokens)))
 
@@ -89,7 +89,10 @@ class Epoch:
         return False
 
     def place(self, consumed: int) -> tuple[int, int]:
-        """Return windows and batches that were consumed, after so many batches of these and not the last one."""
+        """Return the numbers of windows, and of batches in the next window, before which `consumed` batches lie.
+
+        The last batch must not be among the consumed ones.
+        """
         self.is_last(consumed - 1)
         for number, tokens in enumerate(self._tokens, self.first):
             if consumed < len(tokens):
@@ -98,7 +101,7 @@ class Epoch:
         raise IndexError(consumed)
 
     def target_tokens(self, batch: int) -> int:
-        """Return the target tokens that a batch learns, padding not counted."""
+        """Return the number of target tokens that a batch learns, not counting padding."""
         self.is_last(batch)
         for tokens in self._tokens:
             if batch < len(tokens):
@@ -107,7 +110,7 @@ class Epoch:
         raise IndexError(batch)
 
     def _know(self) -> bool:
-        """Learn the tokens of the batches of one more window; say whether there was one."""
+        """Count the tokens of the batches of one more window, and say whether there was one."""
         number = self.first + len(self._tokens)
         if number >= len(self.windows):
             return False
@@ -123,7 +126,7 @@ class Epoch:
         return self._begin(number).result()
 
     def _forget_before(self, number: int) -> None:
-        """Forget all windows before one, but for the tokens of their batches."""
+        """Forget all windows before one, except the tokens of their batches."""
         with self._sharing:
             while self.first + len(self._tokens) <= number:
                 self._know()
@@ -131,7 +134,7 @@ class Epoch:
                 del self._plans[old]
 
     def _begin(self, number: int) -> "Future[Planned]":
-        """Begin to plan a window, if that has not been done yet."""
+        """Begin to plan a window, if that has not been begun yet, and return the future of its plan."""
         with self._sharing:
             if number not in self._plans:
                 self._plans[number] = self._planner.submit(self._plan_one, number)

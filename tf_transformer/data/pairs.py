@@ -13,13 +13,13 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> "Pairs":
-        """Return pairs that come one by one."""
+        """Collect pairs that come one by one."""
         rows = list(pairs)
         return cls([source for source, _ in rows], [target for _, target in rows])
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the text: the same text, the same fingerprint."""
+        """A hash of the text. Equal texts have equal fingerprints."""
         digest = hashlib.sha256()
         for side in self:
             digest.update("\n".join(side).encode("utf-8", "surrogatepass") + b"\0")

@@ -1,12 +1,12 @@
-"""Pairs into batches of a bounded number of tokens."""
+"""Putting pairs into batches of a bounded number of tokens."""
 
 import numpy as np
 
 NO_PAIR = -1
 """A row of padding in a plan."""
 MIXED = 4
-"""Source tokens within which pairs mix, where the same pairs come in every epoch: with narrower steps the same pairs
-would meet in a batch again and again."""
+"""The range of source lengths within which pairs are mixed if every epoch has the same pairs. With a narrower range,
+the same pairs would share a batch again and again."""
 
 
 def plan(
@@ -18,30 +18,30 @@ def plan(
     rng: np.random.Generator | None = None,
     mixed: int = MIXED,
 ) -> list[np.ndarray]:
-    """Put every pair into exactly one batch, pairs of like lengths together.
+    """Put every pair into exactly one batch, and pairs of similar lengths together.
 
     Args:
         source_lengths: tokens of the sources, [N].
         target_lengths: tokens of the targets, [N].
-        batch_tokens: most source tokens, and most target tokens, of a batch, padding included (paper 5.1);
-            rows of `NO_PAIR` may exceed it where the batch is shorter than `multiple_of`.
-        multiple_of: number of rows that every batch is a multiple of (the replicas); rows of `NO_PAIR` fill it up.
-            The pairs of a batch do not depend on it.
-        rng: shuffles pairs of like lengths, and the batches; none keeps the order of lengths.
-        mixed: source tokens within which lengths count as alike.
+        batch_tokens: the most source tokens, and the most target tokens, of a batch, padding included (paper 5.1).
+            Rows of `NO_PAIR` may exceed it if the batch is shorter than `multiple_of`.
+        multiple_of: every batch has a multiple of this number of rows, such as that of replicas. Rows of `NO_PAIR` fill
+            a batch up. The pairs of a batch do not depend on it.
+        rng: shuffles pairs of similar lengths, and the batches. None keeps the order of lengths.
+        mixed: the range of source lengths, in tokens, that count as similar.
 
     Returns:
         The indices of the pairs of each batch.
 
     Raises:
-        ValueError: a pair longer than batch_tokens.
+        ValueError: a pair is longer than `batch_tokens`.
     """
     longest = np.maximum(source_lengths, target_lengths)
     if len(longest) and longest.max() > batch_tokens:
         raise ValueError(f"batch_tokens must hold the longest pair. Received: {batch_tokens=}, {longest.max()} tokens")
     ties = np.arange(len(longest)) if rng is None else rng.random(len(longest))
     bands = _bands(target_lengths, round(2 * (longest.sum() / batch_tokens) ** 0.5))
-    # Up through the sources of one band, down through those of the next: a batch that has pairs of two bands is narrow.
+    # Source lengths rise in one band and fall in the next, so that a batch with pairs of two bands is narrow too.
     steps = np.where(bands % 2 == 0, 1, -1) * (source_lengths // mixed)
     order = np.lexsort((ties, steps, bands))
     batches = []
@@ -59,9 +59,10 @@ def plan(
 
 
 def _bands(lengths: np.ndarray, count: int) -> np.ndarray:
-    """Return for each pair the number of its band: those of like lengths, with about as many tokens in each band.
+    """Return the number of the band of each pair, where a band is a range of lengths.
 
-    With about twice as many as the root of the number of batches, the batches are as narrow in targets as in sources.
+    All bands have about the same number of tokens. With about twice as many bands as the square root of the number of
+    batches, the batches are as narrow in targets as in sources.
     """
     tokens = np.bincount(lengths) * np.arange(lengths.max(initial=0) + 1)
     before = np.cumsum(tokens) - tokens

@@ -1,4 +1,4 @@
-"""Encoded pairs in blocks, in memory; those of prepared corpora lie on the disk."""
+"""Encoded pairs in blocks, in memory. Those of prepared corpora are on the disk."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,14 +12,14 @@ BLOCK = 1_024
 
 
 class TokenPairs:
-    """Encoded pairs in blocks of successive ones, each side with the end token, and what was left out.
+    """Encoded pairs in blocks of successive pairs, each side with the end token, and the number of pairs left out.
 
     Args:
-        sizes: pairs of each block, [K].
-        corpora: the number of the corpus that each block is of, [K].
+        sizes: the number of pairs of each block, [K].
+        corpora: the number of the corpus of each block, [K].
         has_languages: whether each side begins with the token of its language.
-        keep: [pairs that were given], boolean: those that are here; none where it is not known any more.
-        dropped: pairs that were left out, by the reason.
+        keep: [pairs that were given], boolean: whether each is kept; None if that is not known any more.
+        dropped: the number of pairs that were left out, by the reason.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class TokenPairs:
         raise NotImplementedError
 
     def text(self, block: int) -> Pairs:
-        """Return the text of a block, where that is kept."""
+        """Return the text of a block, if it is kept."""
         raise NotImplementedError
 
     def sequences(self) -> tuple[list[list[int]], list[list[int]]]:
-        """Return all ids of sources and of targets, each as a list of its own, which takes much memory."""
+        """Return the ids of all sources and of all targets, each a list of its own, which takes much memory."""
         sides: tuple[list[list[int]], list[list[int]]] = ([], [])
         for block in range(len(self.sizes)):
             ends = np.cumsum(self.lengths(block).reshape(-1).astype(np.int64))
@@ -68,7 +68,7 @@ class TokenPairs:
 
 
 class _InMemory(TokenPairs):
-    """Pairs of one corpus, of which all is in memory."""
+    """Pairs of one corpus, all in memory."""
 
     def __init__(self, ids: np.ndarray, lengths: np.ndarray, **facts: Any):
         self._firsts = np.arange(0, len(lengths), BLOCK)

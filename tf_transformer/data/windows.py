@@ -1,4 +1,4 @@
-"""The part of a corpus that batches are formed of at once, so that any corpus needs the same memory."""
+"""Windows: parts of a corpus within which batches are formed, so that a corpus of any size needs the same memory."""
 
 import threading
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from tf_transformer.data.encoding import Encoder, draw
 from tf_transformer.data.token_pairs import TokenPairs
 
 WINDOW = 2**20
-"""Most pairs of a window, but for a part of a block."""
+"""The most pairs of a window, give or take a part of a block."""
 
 
 class Dropout(NamedTuple):
-    """BPE-dropout, which cuts the text of each epoch anew."""
+    """BPE-dropout, which tokenises the text anew in each epoch."""
 
     encoders: tuple[Encoder, Encoder]
     rate: float
@@ -21,10 +21,10 @@ class Dropout(NamedTuple):
 
 
 def windows_of(pairs: TokenPairs, seed: int | None, epoch: int) -> list[np.ndarray]:
-    """Return the blocks of the windows of an epoch: each block is in one of them.
+    """Return the blocks of each window of an epoch. Each block is in exactly one window.
 
-    The blocks of each corpus are permuted by (seed, epoch), and spaced evenly among those of the others; within a
-    window they stand as in the corpus. Without a seed nothing is permuted.
+    The blocks of each corpus are permuted by (seed, epoch), and spaced evenly among those of the others. Within a
+    window they are in the order of the corpus. Without a seed nothing is permuted.
     """
     places = np.empty(len(pairs.sizes))
     for corpus in np.unique(pairs.corpora):
@@ -39,13 +39,13 @@ def windows_of(pairs: TokenPairs, seed: int | None, epoch: int) -> list[np.ndarr
 
 
 class Window:
-    """The pairs of some blocks; their ids are read when the first pair of a block is asked for.
+    """The pairs of some blocks. The ids of a block are read when its first pair is asked for.
 
     Args:
-        pairs: of all blocks.
-        blocks: those of the window, by number, ascending.
-        dropout: cuts the text anew; all of it is cut here.
-        seed: of the dropout.
+        pairs: the pairs of all blocks.
+        blocks: the numbers of the blocks of the window, ascending.
+        dropout: tokenises the text of the window anew, all of it at once.
+        seed: the seed of the dropout.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class Window:
         return len(self.lengths)
 
     def padded(self, rows: np.ndarray, side: int, width: int) -> np.ndarray:
-        """Return the ids [B, width] of one side of the pairs `rows` [B], int32; a negative row is one of padding."""
+        """Return the ids [B, width] of one side of the pairs `rows` [B], int32; a negative row gives padding."""
         self._read(np.unique(np.searchsorted(self._first_rows, rows[rows >= 0], "right") - 1))
-        if self._ids is None:  # there is nothing but padding
+        if self._ids is None:  # all rows are padding
             return np.zeros((len(rows), width), np.int32)
         lengths = np.where(rows < 0, 0, self.lengths[rows, side])
         columns = np.arange(width)
@@ -80,14 +80,14 @@ class Window:
         return np.where(columns < lengths[:, None], self._ids[places], 0).astype(np.int32)
 
     def _read(self, wanted: np.ndarray) -> None:
-        """Read the ids of blocks, by their number in the window, that have not been read yet."""
+        """Read the ids of those blocks, given by their numbers in the window, that have not been read yet."""
         if self._is_read[wanted].all():
             return
         with self._reading:
             for i in wanted[~self._is_read[wanted]]:
                 ids = self._drawn[i][0] if self._drawn else self._pairs.ids(int(self.blocks[i]))
                 if self._ids is None:
-                    # Memory is taken as blocks are read: of several machines each reads some of them.
+                    # Memory is used only as blocks are read, and each of several machines reads only some blocks.
                     self._ids = np.empty(int(self.lengths.sum(dtype=np.int64)), ids.dtype)
                 start = self._starts[self._first_rows[i], 0] if len(ids) else 0
                 self._ids[start : start + len(ids)] = ids

@@ -1,4 +1,4 @@
-"""Search over a step function: greedy, beam, sampling. It knows no model."""
+"""Greedy search, beam search and sampling over a step function, independent of any model."""
 
 from tf_transformer.decoding.beam import beam_search, coverage_reward, length_penalty
 from tf_transformer.decoding.greedy import greedy

@@ -1,4 +1,4 @@
-"""Beam search with a length penalty, exact in where it stops."""
+"""Beam search with a length penalty. By default it stops only when no unfinished hypothesis can still win."""
 
 from typing import Any, NamedTuple
 
@@ -19,9 +19,10 @@ from tf_transformer.decoding.leaving import without_done
 
 
 def length_penalty(length: Any, alpha: float, offset: float = 5.0) -> tf.Tensor:
-    """Return ((k + length) / (k + 1))^alpha, by which a summed log-probability is divided; k is the offset.
+    """Return the length penalty ((k + length) / (k + 1))^alpha, where k is the offset.
 
-    With k = 5 it is that of Wu et al. 2016, equation 14; with k = 0, length^alpha, as Marian and transformers have it.
+    A summed log-probability is divided by it. k = 5 gives the penalty of Wu et al. 2016, equation 14; k = 0 gives
+    length^alpha, which Marian and transformers use.
     """
     return ((offset + tf.cast(length, tf.float32)) / (offset + 1.0)) ** alpha
 
@@ -30,38 +31,38 @@ def coverage_reward(covered: tf.Tensor) -> tf.Tensor:
     """Return the sum over source positions of log(min(attention, 1)), at most 0 (Wu et al. 2016, equation 14).
 
     Args:
-        covered: [..., S], the attention that the positions have had, summed over the tokens.
+        covered: [..., S], the attention that each position has received, summed over the target tokens.
     """
     return tf.reduce_sum(tf.math.log(tf.clip_by_value(covered, 1e-9, 1.0)), axis=-1)
 
 
 class State(NamedTuple):
-    """The state of the loop: K hypotheses that are not final for each of the b sentences still searched for."""
+    """The state of the loop: K unfinished hypotheses for each of the b sentences that are still being searched."""
 
     sentences: Sentences
-    """of the b sentences"""
+    """the b sentences"""
     places: tf.Tensor
-    """[b]: the rows of their results"""
+    """[b]: the row of `results` that belongs to each sentence"""
     ids: tf.Tensor
     """[b, K, T]"""
     log_probabilities: tf.Tensor
-    """[b, K]; -inf in the place of a hypothesis that is not there"""
+    """[b, K]; -inf where there is no hypothesis"""
     covered: Any
-    """[b, K, S]: the attention that source positions have had; () where coverage does not count"""
+    """[b, K, S]: the attention that source positions have received; () without a coverage penalty"""
     cache: Any
-    """of the step function; tensors [b * K, ...]"""
+    """the cache of the step function; tensors [b * K, ...]"""
     final: Hypotheses
-    """the K best final ones of the b sentences"""
+    """the K best final hypotheses of each of the b sentences"""
     results: Any
-    """of all sentences, those of the ones that are left as of some time before; () where none leaves the batch"""
+    """final hypotheses of all sentences, outdated for the b sentences; () where no sentence leaves the batch"""
 
     def is_live(self) -> tf.Tensor:
-        """Return [b], boolean: the sentences that are still searched for."""
+        """Return [b], boolean: whether each sentence is still being searched."""
         return tf.reduce_any(self.log_probabilities > -np.inf, axis=1)
 
 
 class Continuations(NamedTuple):
-    """The C most probable ways to continue the K hypotheses of b sentences by a token, the best first."""
+    """The C most probable ways to continue the K hypotheses of b sentences by one token, the best first."""
 
     ids: tf.Tensor
     """[b, C, T]"""
@@ -70,7 +71,7 @@ class Continuations(NamedTuple):
     parents: tf.Tensor
     """[b, C]: which of the K hypotheses each continues"""
     is_final: tf.Tensor
-    """[b, C], boolean: with its end token, or at its limit"""
+    """[b, C], boolean: whether it has its end token or has reached its limit"""
 
 
 def beam_search(
@@ -88,36 +89,37 @@ def beam_search(
     likely_stopping: bool = False,
     capacity: Any = None,
 ) -> Hypotheses:
-    """Search for the hypotheses of the highest log-probability / ((k + length) / (k + 1))^alpha.
+    """Search for the hypotheses with the highest log-probability / ((k + length) / (k + 1))^alpha.
 
-    A hypothesis is final with its end token, or at its limit. The search for a sentence ends when no hypothesis that
-    goes on can still beat its `n_best` best final ones: a log-probability only falls, no penalty is larger than that
-    of the limit, and more cannot be covered than all. Sentences that are done leave the batch.
+    A hypothesis is final once it has its end token or reaches its limit. The search for a sentence ends when no
+    unfinished hypothesis can still beat its `n_best` best final ones. That is certain because a log-probability never
+    rises, no length penalty is larger than that of the limit, and a coverage reward is at most 0. Finished sentences
+    leave the batch.
 
     Args:
         step: gives the logits of the next token.
-        cache: what the first step is given, with `beam_size` rows for each sentence.
-        sentences: B of them.
-        rules: what hypotheses may be made of.
-        beam_size: hypotheses that are kept at every step, K (paper 6.1: 4). They are the most probable ones; the
-            penalties rank what is final.
+        cache: the cache for the first step, with `beam_size` rows for each sentence.
+        sentences: the B sentences.
+        rules: which tokens a hypothesis may contain.
+        beam_size: hypotheses kept at every step, K (paper 6.1: 4). Unfinished ones are kept by probability; the
+            penalties rank final ones only.
         alpha: exponent of the length penalty (paper 6.1: 0.6); 0 ranks by log-probability alone.
-        offset: of the length penalty, k.
-        beta: weight of the coverage penalty, at least 0; above 0 `coverage_reward` times it is added to a score,
-            and `sentences` must have `covered`.
+        offset: k in the length penalty.
+        beta: weight of the coverage penalty, at least 0. Above 0, `beta * coverage_reward` is added to a score, and
+            `sentences` must have `covered`.
         n_best: hypotheses to return, N; at most `beam_size`.
-        early_stopping: stop for a sentence once it has `beam_size` final hypotheses, as most toolkits do: sooner,
-            but a better one may be missed.
-        likely_stopping: stop for a sentence once it has `beam_size` final hypotheses, and none that goes on would beat
-            the worst of them if it ended now, as transformers and others do by default. With a large alpha a longer one
-            might: to exclude that takes about as many steps as the limit allows.
+        early_stopping: stop searching a sentence once it has `beam_size` final hypotheses, as most toolkits do. This
+            takes fewer steps, but may miss a better hypothesis.
+        likely_stopping: stop searching a sentence once it has `beam_size` final hypotheses and no unfinished one would
+            beat the worst of them if it ended now, as transformers and others do by default. With a large alpha, a
+            longer hypothesis might still win. To rule that out takes about as many steps as the limit allows.
         capacity: as in `greedy`.
 
     Returns:
-        N hypotheses a sentence; their scores are the penalised log-probabilities.
+        N hypotheses per sentence; their scores are the penalised log-probabilities.
 
     Raises:
-        ValueError: a number out of its range.
+        ValueError: an argument is out of its range.
     """
     if not (1 <= n_best <= beam_size and beta >= 0):
         raise ValueError(f"n_best must be 1 to beam_size, beta at least 0. Received: {n_best=}, {beam_size=}, {beta=}")
@@ -135,7 +137,7 @@ def beam_search(
         state = without_done(state._replace(results=none), state.is_live(), none, width)
 
     def continued(position: tf.Tensor, state: State) -> tuple[Continuations, Any, Any]:
-        """Return the continuations, what is covered by then, [b, K, S], and the cache."""
+        """Return the continuations, the attention received by then [b, K, S] and the cache."""
         b = tf.shape(state.places)[0]
         rows = tf.reshape(state.ids, [b * width, tf.shape(state.ids)[2]])
         last = token_before(rows, position, state.sentences, rules)
@@ -143,7 +145,7 @@ def beam_search(
         prefix = state.sentences.prefix
         prefix = tf.repeat(prefix, width, axis=0) if tf.is_tensor(prefix) else ()
         allowed = rules.apply(logits, rows, position, prefix)
-        # The best of every hypothesis are enough to find the best of all; no [R, V] of log-probabilities is made.
+        # The best tokens of each hypothesis suffice to find the best of all, without log-probabilities [R, V].
         values, tokens = tf.math.top_k(allowed, tf.minimum(2 * width, tf.shape(logits)[1]))
         gained = values - tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
         choices = tf.shape(values)[1]
@@ -157,16 +159,16 @@ def beam_search(
         return Continuations(ids, best, parents, is_final), covered, cache
 
     def with_final(length: tf.Tensor, old: Hypotheses, new: Continuations, covered: Any) -> Hypotheses:
-        """Return the best K of the final hypotheses, those among the continuations of that length too."""
+        """Return the K best final hypotheses, including those among the continuations, which have that length."""
         scores = new.log_probabilities / length_penalty(length, alpha, offset)
         if beta:
             scores += beta * tf.gather(coverage_reward(covered), new.parents, batch_dims=1)
-        # One that ends must be among the best K, as one that goes on must.
+        # A hypothesis that ends must be among the best K, just like one that continues.
         is_kept = new.is_final & (tf.range(tf.shape(scores)[1]) < width)
         return _best(old, Hypotheses(new.ids, tf.where(is_kept, scores, -np.inf), new.log_probabilities), width)
 
     def is_enough(length: tf.Tensor, limits: tf.Tensor, final: Hypotheses, going_on: tf.Tensor) -> tf.Tensor:
-        """Return [b], boolean: whether no hypothesis that goes on can become one of the N best, or is likely to."""
+        """Return [b], boolean: whether to stop searching each sentence, by the stopping rule that was chosen."""
         if early_stopping:
             return final.scores[:, width - 1] > -np.inf
         best = tf.reduce_max(going_on, axis=1)
@@ -204,7 +206,7 @@ def beam_search(
 
 
 def _best(old: Hypotheses, new: Hypotheses, count: int) -> Hypotheses:
-    """Return the `count` best of both; the ids of the new ones may be one token longer."""
+    """Return the `count` best hypotheses of both; the ids of `new` may be one token longer."""
     more = tf.shape(new.ids)[2] - tf.shape(old.ids)[2]
     old = old._replace(ids=tf.pad(old.ids, [[0, 0], [0, 0], [0, more]]))
     both = tf.nest.map_structure(lambda a, b: tf.concat([a, b], axis=1), old, new)

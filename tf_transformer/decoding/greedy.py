@@ -1,4 +1,4 @@
-"""Greedy search, and what it shares with sampling: one hypothesis a sentence, a token at a time."""
+"""Greedy search, and the loop that it shares with sampling: one hypothesis per sentence, one token at a time."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,15 +18,15 @@ from tf_transformer.decoding.hypotheses import (
 from tf_transformer.decoding.leaving import without_done
 
 Choose = Callable[[tf.Tensor, tf.Tensor, Sentences], tf.Tensor]
-"""`(logits [B, V], position, sentences) -> tokens [B]`; the logits are -inf where a rule forbids."""
+"""`(logits [B, V], position, sentences) -> tokens [B]`; the logits of forbidden tokens are -inf."""
 
 
 class State(NamedTuple):
-    """The state of the loop, of the b sentences that it still goes through."""
+    """The state of the loop for the b sentences that are still in the batch."""
 
     sentences: Sentences
     places: tf.Tensor
-    """[b]: the rows of their results"""
+    """[b]: the row of `results` that belongs to each sentence"""
     ids: tf.Tensor
     """[b, T]"""
     log_probabilities: tf.Tensor
@@ -34,9 +34,9 @@ class State(NamedTuple):
     is_live: tf.Tensor
     """[b], boolean"""
     cache: Any
-    """of the step function; tensors [b, ...]"""
+    """the cache of the step function; tensors [b, ...]"""
     results: Any
-    """of all sentences, those of the ones that are left as of some time before; () where none leaves the batch"""
+    """hypotheses of all sentences, outdated for the b sentences; () where no sentence leaves the batch"""
 
     def found(self) -> Hypotheses:
         """Return the hypotheses of the b sentences."""
@@ -45,18 +45,18 @@ class State(NamedTuple):
 
 
 def greedy(step: Step, cache: Any, sentences: Sentences, rules: Rules, capacity: Any = None) -> Hypotheses:
-    """Take the most probable token until every sentence has ended, by the end token or by its limit.
+    """Take the most probable token at each step, until every sentence has its end token or reaches its limit.
 
     Args:
         step: gives the logits of the next token.
-        cache: what the first step is given, with a row for each sentence.
-        sentences: B of them.
-        rules: what hypotheses may be made of.
-        capacity: at least the largest limit. No shape changes then and no sentence leaves the batch, so that XLA can
-            compile the search; None is for all else.
+        cache: the cache for the first step, with a row for each sentence.
+        sentences: the B sentences.
+        rules: which tokens a hypothesis may contain.
+        capacity: room for tokens, at least the largest limit. No shape changes then and no sentence leaves the batch,
+            so that XLA can compile the search. Leave it None if XLA does not compile the search.
 
     Returns:
-        One hypothesis a sentence; its score is its log-probability.
+        One hypothesis per sentence; its score is its log-probability.
     """
 
     def choose(logits: tf.Tensor, position: tf.Tensor, sentences: Sentences) -> tf.Tensor:
@@ -68,7 +68,7 @@ def greedy(step: Step, cache: Any, sentences: Sentences, rules: Rules, capacity:
 def one_path(
     step: Step, cache: Any, sentences: Sentences, rules: Rules, choose: Choose, capacity: Any = None
 ) -> Hypotheses:
-    """Write the token that `choose` takes, at every step; otherwise as `greedy`."""
+    """Write the token that `choose` returns at every step. Everything else is as in `greedy`."""
     size = tf.shape(sentences.limits)[0]
     state = State(
         sentences=sentences,
@@ -89,7 +89,7 @@ def one_path(
         logits, _, cache = step(last, position, state.cache, state.sentences.context)
         allowed = rules.apply(logits, state.ids, position, state.sentences.prefix)
         token = tf.where(state.is_live, choose(allowed, position, state.sentences), rules.pad)
-        # The log-probability of one token: no [B, V] of them is made.
+        # Only the log-probability of this token is computed, not all [B, V].
         gained = tf.gather(logits, token, batch_dims=1) - tf.reduce_logsumexp(logits, axis=-1)
         state = state._replace(
             ids=add_token(state.ids, token, position, capacity),

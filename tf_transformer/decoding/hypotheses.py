@@ -1,4 +1,4 @@
-"""What all searches share. None of them knows a model."""
+"""What all searches share. None of it depends on a model."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,9 +9,9 @@ import tensorflow as tf
 Step = Callable[[tf.Tensor, tf.Tensor, Any, Any], tuple[tf.Tensor, Any, Any]]
 """`(ids [R], position, cache, context) -> (logits [R, V], attention, cache)`.
 
-The R rows are those of the sentences, as many for each as a search has hypotheses. Tensors of the cache have a row for
-each of them and may grow along other axes; those of the context have one for each sentence. The attention, [R, S], is
-how much the token reads of every source position; it may be `()` where no coverage is asked for.
+Every sentence has one row for each of its hypotheses, R rows in all. Tensors of the cache have R rows and may grow
+along other axes; those of the context have one row per sentence. The attention [R, S] is how much each row attends to
+every source position; it may be `()` without a coverage penalty.
 """
 
 
@@ -19,29 +19,29 @@ class Hypotheses(NamedTuple):
     """What a search found for B sentences: N hypotheses each, the best first."""
 
     ids: tf.Tensor
-    """[B, N, T], int32: the tokens after the start token, the end token among them where one came; padded"""
+    """[B, N, T], int32: the tokens after the start token, with the end token if there is one, then padding"""
     scores: tf.Tensor
-    """[B, N], float32: what they are ranked by; -inf where there are fewer than N"""
+    """[B, N], float32: the values that they are ranked by; -inf where there are fewer than N"""
     log_probabilities: tf.Tensor
-    """[B, N], float32: of the tokens, summed"""
+    """[B, N], float32: the sums over the tokens"""
 
 
 class Sentences(NamedTuple):
-    """What a search is given of B sentences."""
+    """The input of a search for B sentences."""
 
     limits: tf.Tensor
-    """[B], int32: most tokens of a hypothesis, the end token among them; a sentence of limit 0 gets none"""
+    """[B], int32: the most tokens of a hypothesis, including the end token; a sentence with limit 0 gets none"""
     context: Any = ()
-    """for the step function; tensors [B, ...]"""
+    """what the step function is given; tensors [B, ...]"""
     prefix: Any = ()
-    """[B, P], int32: tokens to begin with; 0 where a row has fewer. () where there is none"""
+    """[B, P], int32: tokens that hypotheses must begin with, padded with 0; () for none"""
     uniform: Any = ()
-    """[B, at least the largest limit], float32, at least 0 and below 1: what chance decides by. () where it does not"""
+    """[B, at least the largest limit], float32, at least 0 and below 1: random numbers for sampling; () without it"""
     covered: Any = ()
-    """[B, S], float32: the attention that source positions have before the first step: 0, and 1 where there is nothing
-    to cover, such as padding. () where coverage does not count"""
+    """[B, S], float32: the attention that source positions start with: 1 where there is nothing to cover, such as
+    padding, and 0 elsewhere; () without a coverage penalty"""
     start: Any = ()
-    """[B], int32: what is read at position 0. () where it is the start token of the rules"""
+    """[B], int32: the token that is read at position 0; () for the start token of the rules"""
 
     def take(self, rows: tf.Tensor) -> "Sentences":
         """Return the sentences of those rows."""
@@ -49,36 +49,36 @@ class Sentences(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What a hypothesis may be made of."""
+    """Which tokens a hypothesis may contain."""
 
     start: int
     """the token that is read at position 0; never written"""
     end: int
     """the token that ends a hypothesis"""
     pad: int = 0
-    """what stands after the end; never written"""
+    """the token that fills the places after the end; never written"""
     banned: tuple[int, ...] = ()
     """tokens that are never written"""
     min_length: int = 0
-    """least tokens before the end token, where the limit leaves room for them"""
+    """the fewest tokens before the end token, if the limit leaves room for them"""
     no_repeat_ngram: int = 0
-    """size of the n-grams that a hypothesis has once at most; 0 allows all"""
+    """size of the n-grams that a hypothesis may not repeat; 0 allows all repeats"""
 
     def apply(self, logits: tf.Tensor, ids: tf.Tensor, position: tf.Tensor, prefix: Any = ()) -> tf.Tensor:
-        """Return logits [R, V] with -inf at the tokens that may not stand at a position.
+        """Return logits [R, V] with -inf for the tokens that are not allowed at a position.
 
         Args:
-            logits: of that position.
-            ids: [R, at least position], what stands before it.
+            logits: the logits at that position.
+            ids: [R, at least position], the tokens before it.
             position: 0 or more, scalar.
-            prefix: [R, P], forced whatever the other rules say; or ().
+            prefix: [R, P], tokens that override all other rules; or ().
         """
         vocabulary = tf.shape(logits)[-1]
         is_end = tf.one_hot(self.end, vocabulary, True, False)
         never = tf.reduce_any(tf.one_hot([self.pad, self.start, *self.banned], vocabulary, True, False), axis=0)
         if self.min_length:
             never |= is_end & (position < self.min_length)
-        # Where nothing else may follow, the end does.
+        # The end token is allowed where no other token is.
         never &= ~(is_end & tf.reduce_all(never))
         refused = tf.broadcast_to(never, tf.shape(logits))
         if self.no_repeat_ngram:
@@ -92,37 +92,37 @@ class Rules(NamedTuple):
 
 
 def _completes_a_repeated_ngram(ids: tf.Tensor, position: tf.Tensor, n: int, vocabulary: tf.Tensor) -> tf.Tensor:
-    """Return [R, V], boolean: the tokens that would complete an n-gram that ids have before the position."""
+    """Return [R, V], boolean: the tokens that would complete an n-gram that ids already have before the position."""
     rows = tf.shape(ids)[0]
-    ids = tf.pad(ids, [[0, 0], [0, n]])  # so that there is something to look at
+    ids = tf.pad(ids, [[0, 0], [0, n]])  # so that there is at least one n-gram to compare
     count = tf.shape(ids)[1] - n + 1
     starts = tf.range(count)
     same = tf.repeat(starts[None] + n <= position, rows, axis=0)
     for i in range(n - 1):
         last = tf.gather(ids, tf.maximum(position - n + 1 + i, 0), axis=1)
         same &= ids[:, i : i + count] == last[:, None]
-    followers = tf.where(same, ids[:, n - 1 : n - 1 + count], vocabulary)  # none: beyond the vocabulary
+    followers = tf.where(same, ids[:, n - 1 : n - 1 + count], vocabulary)  # beyond the vocabulary where none follows
     places = tf.stack([tf.repeat(tf.range(rows)[:, None], count, axis=1), followers], axis=-1)
     none = tf.zeros([rows, vocabulary + 1], tf.bool)
     return tf.tensor_scatter_nd_update(none, places, tf.ones_like(followers, tf.bool))[:, :vocabulary]
 
 
 def no_tokens(rows: list[Any], capacity: Any) -> tf.Tensor:
-    """Return ids [*rows, T] before the first token: T is 0, or the capacity."""
+    """Return empty ids [*rows, T], where T is the capacity, or 0 without one."""
     return tf.zeros([*rows, 0 if capacity is None else capacity], tf.int32)
 
 
 def add_token(ids: tf.Tensor, token: tf.Tensor, position: tf.Tensor, capacity: Any) -> tf.Tensor:
-    """Return ids [..., T] with a token [...] at a position: behind them, or in one of the places of the capacity."""
+    """Return ids [..., T] with a token [...] at a position. It is appended, or takes its place in the capacity."""
     if capacity is None:
         return tf.concat([ids, token[..., None]], axis=-1)
     return tf.where(tf.range(tf.shape(ids)[-1]) == position, token[..., None], ids)
 
 
 def token_before(ids: tf.Tensor, position: tf.Tensor, sentences: Sentences, rules: Rules) -> tf.Tensor:
-    """Return the token [R] of ids [R, T] before a position: at position 0 that which is read there.
+    """Return the token [R] of ids [R, T] before a position, or at position 0 the start token.
 
-    The R rows are those of the sentences, as many for each.
+    Every sentence has equally many of the R rows.
     """
     rows = tf.shape(ids)[0]
     if tf.is_tensor(sentences.start):
@@ -133,17 +133,17 @@ def token_before(ids: tf.Tensor, position: tf.Tensor, sentences: Sentences, rule
 
 
 def store(results: Hypotheses, found: Hypotheses, places: tf.Tensor) -> Hypotheses:
-    """Return `results` with `found` in the rows `places`; the ids of `results` are no longer than those of `found`."""
+    """Return `results` with `found` in the rows `places`; the ids of `found` are not the shorter ones."""
     more = tf.shape(found.ids)[2] - tf.shape(results.ids)[2]
     padded = results._replace(ids=tf.pad(results.ids, [[0, 0], [0, 0], [0, more]]))
     count = tf.shape(results.scores)[0]
-    # Which row of both, one below the other, each becomes; to scatter the rows themselves fails where they are empty.
+    # The row of `results` followed by `found` that each row becomes. Scattering the rows themselves fails if empty.
     rows = tf.tensor_scatter_nd_update(tf.range(count), places[:, None], count + tf.range(tf.size(places)))
     return tf.nest.map_structure(lambda old, new: tf.gather(tf.concat([old, new], axis=0), rows), padded, found)
 
 
 def repeat_until_done(advance: Callable[[tf.Tensor, Any], Any], is_live: Callable[[Any], tf.Tensor], state: Any) -> Any:
-    """Return the state after `advance(position, state) -> state` at positions 0, 1, ... while any is live."""
+    """Return the state after `advance(position, state) -> state` at positions 0, 1, ... until none is live."""
     _, state = tf.while_loop(
         lambda position, state: tf.reduce_any(is_live(state)),
         lambda position, state: (position + 1, advance(position, state)),

@@ -1,4 +1,4 @@
-"""Sentences that are done leave the batch."""
+"""Removal of finished sentences from the batch."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from tf_transformer.decoding.hypotheses import Hypotheses, store
 
 
 def without_done(state: Any, is_live: tf.Tensor, found: Hypotheses, width: int = 1) -> Any:
-    """Return the state of a search without the sentences that are done, once they are half of all.
+    """Return the state of a search without its finished sentences, once these are at least half of all.
 
     Args:
-        state: a NamedTuple of tensors with a row for each of b sentences, but for two: its `cache` has `width` rows for
-            each, and its `results` are the hypotheses of all sentences that the search began with, in whose rows
-            `places` what was found of the b sentences is stored.
-        is_live: [b], boolean: the sentences that are not done.
+        state: a NamedTuple of tensors with a row for each of b sentences, with two exceptions: its `cache` has `width`
+            rows for each, and its `results` are the hypotheses of all sentences that the search began with. `places`
+            says in which rows of `results` those of the b sentences are stored.
+        is_live: [b], boolean: whether each sentence is unfinished.
         found: the hypotheses of the b sentences.
         width: rows of the cache for each sentence.
     """

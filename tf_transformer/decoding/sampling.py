@@ -1,4 +1,4 @@
-"""Sampling: tokens by chance, as probable as the model finds them."""
+"""Sampling: tokens are drawn at random with the probabilities that the model gives them."""
 
 from typing import Any
 
@@ -20,24 +20,24 @@ def sample(
 ) -> Hypotheses:
     """Draw every token from softmax(logits / temperature), cut to the most probable tokens.
 
-    The numbers that chance decides by are given with the sentences (`uniform`), so that a sentence gets the same
+    The random numbers are given with the sentences (`uniform`), so that a sentence gets the same
     tokens in every batch.
 
     Args:
         step: gives the logits of the next token.
-        cache: what the first step is given, with a row for each sentence.
-        sentences: B of them, with `uniform`.
-        rules: what hypotheses may be made of.
-        temperature: above 0; below 1 it makes the probable more so.
-        top_k: most tokens to draw from; 0 has no such limit.
-        top_p: draw from the fewest tokens whose probabilities add up to at least this; 1 has no such limit.
+        cache: the cache for the first step, with a row for each sentence.
+        sentences: the B sentences, with `uniform`.
+        rules: which tokens a hypothesis may contain.
+        temperature: above 0; a value below 1 makes probable tokens more probable.
+        top_k: the most tokens to draw from; 0 sets no limit.
+        top_p: draw from the fewest tokens whose probabilities add up to at least this; 1 sets no limit.
         capacity: as in `greedy`.
 
     Returns:
-        One hypothesis a sentence; its score is its log-probability under the model, temperature 1 and no cut.
+        One hypothesis per sentence; its score is its log-probability under the model at temperature 1, without a cut.
 
     Raises:
-        ValueError: a number out of its range.
+        ValueError: an argument is out of its range.
     """
     if not (temperature > 0 and top_k >= 0 and 0 < top_p <= 1):
         raise ValueError(
@@ -48,13 +48,13 @@ def sample(
     def choose(logits: tf.Tensor, position: tf.Tensor, sentences: Sentences) -> tf.Tensor:
         vocabulary = tf.shape(logits)[-1]
         values, tokens = tf.math.top_k(logits, tf.minimum(top_k, vocabulary) if top_k else vocabulary)
-        # The largest is 0 then, whatever the temperature.
+        # Subtracting the largest first keeps it at 0, however small the temperature is.
         probabilities = tf.nn.softmax((values - values[:, :1]) / temperature)
         before = tf.cumsum(probabilities, axis=-1, exclusive=True)
         probabilities = tf.where(before < top_p, probabilities, 0.0)
         up_to = tf.cumsum(probabilities, axis=-1)
         drawn = sentences.uniform[:, position, None] * up_to[:, -1:]
-        # Rounding may bring the number up to the sum; the last token of any probability is then the one.
+        # Rounding may bring the number up to the sum; then the last token with a probability above 0 is taken.
         index = tf.minimum(
             tf.math.count_nonzero(up_to <= drawn, axis=-1, dtype=tf.int32),
             tf.math.count_nonzero(probabilities, axis=-1, dtype=tf.int32) - 1,

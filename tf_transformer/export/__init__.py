@@ -1,1 +1,1 @@
-"""A run, written in the form that a runtime reads: one module a format."""
+"""Exports of a run in the formats of other runtimes, one module per format."""

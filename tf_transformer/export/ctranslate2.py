@@ -1,4 +1,4 @@
-"""A model directory for CTranslate2, a runtime in C++ with int8: https://opennmt.net/CTranslate2."""
+"""Export to a model directory for CTranslate2, a runtime in C++ with int8. https://opennmt.net/CTranslate2."""
 
 import os
 from pathlib import Path
@@ -21,16 +21,16 @@ from tf_transformer.runs.weights import load, tokenizer_files
 from tf_transformer.tokenizers import END, START, UNKNOWN, Tokenizer
 
 MIN_POSITIONS = 1024
-"""Sinusoidal positions that are written at least; as many tokens as CTranslate2 takes by default."""
+"""The fewest sinusoidal positions to write: as many as the tokens that CTranslate2 takes by default."""
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "silu": "SWISH", "swish": "SWISH", "sigmoid": "Sigmoid", "tanh": "Tanh"}
-"""What CTranslate2 calls the activations that both have."""
+"""The activations that both have, with CTranslate2's names."""
 
 
 def export(run_dir: str | Path | RunDirectory, output: str | Path, decoding: DecodingConfig | None = None) -> Path:
     """Write the best checkpoint of a run as a directory that `ctranslate2.Translator` loads.
 
-    The SentencePiece models are put beside it: CTranslate2 takes and gives their pieces. `decoding`, by default that of
-    the run, says for how many positions; CTranslate2 is told how to search when it is called.
+    The SentencePiece models are written beside it, because CTranslate2 takes and gives pieces. `decoding`, by default
+    that of the run, only says how many positions to write; how to search is chosen when CTranslate2 is called.
 
     Raises:
         InputError: the package ctranslate2 is missing; the output exists; the run directory is not ours or has no
@@ -51,7 +51,7 @@ def export(run_dir: str | Path | RunDirectory, output: str | Path, decoding: Dec
 
 
 def save(model: Transformer, source: Tokenizer, target: Tokenizer, path: Path, positions: int = 0) -> None:
-    """Write a model with its vocabularies to an empty folder, for so many positions at least."""
+    """Write a model with its vocabularies to an empty folder, for at least `positions` positions."""
     try:
         from ctranslate2.specs import TransformerSpec, common_spec
     except ImportError:
@@ -103,7 +103,7 @@ def save(model: Transformer, source: Tokenizer, target: Tokenizer, path: Path, p
 
 
 def _positions(embedding: PositionalEmbedding, count: int) -> Any:
-    """Return the positions [N, D]. Those of CTranslate2 itself begin at 1, and have all sines before all cosines."""
+    """Return the position encodings [N, D]. CTranslate2's own begin at 1, and have all sines before all cosines."""
     if embedding.positions == "learned":
         return embedding.table.numpy()
     return keras.ops.convert_to_numpy(positional_encoding(count, embedding.d_model, kind=embedding.positions))

@@ -1,4 +1,4 @@
-"""A model for LiteRT: on phones and small boards, and on CPUs with int8. https://ai.google.dev/edge/litert."""
+"""Export to LiteRT, for phones, small boards, and CPUs with int8. https://ai.google.dev/edge/litert."""
 
 import dataclasses
 import json
@@ -31,18 +31,18 @@ def export(
     decoding: DecodingConfig | None = None,
     quantize: str = "int8",
 ) -> Path:
-    """Export the best checkpoint of a run for LiteRT; it is written beside its place, then renamed.
+    """Export the best checkpoint of a run for LiteRT. The export is written beside its place, then renamed.
 
     The folder holds `model.tflite` with signatures for the encoder and for a step of the decoder, the SentencePiece
-    models, `tf_transformer.json` and a README.md. `tf_transformer.litert.Translator` translates with it; an app does
-    what docs/devices.md says.
+    models, `tf_transformer.json` and a README.md. `tf_transformer.litert.Translator` translates with it.
+    docs/devices.md says what an app must do.
 
     Args:
-        run_dir: of the run, or what has been read of it.
+        run_dir: the path of the run, or its `RunDirectory`.
         output: a new folder.
-        decoding: how to search unless the translator is told otherwise; as the run does by default.
-        quantize: "int8" holds the weights of products in 8 bits, and multiplies by numbers of 8 bits where they are
-            computed; "float16" holds them in 16 bits; "float32" leaves them as they are.
+        decoding: how to search unless the translator is told otherwise; by default as the run does.
+        quantize: "int8" stores the weights of matrix products in 8 bits, and also multiplies them by 8-bit numbers;
+            "float16" stores weights in 16 bits; "float32" leaves them as they are.
 
     Raises:
         InputError: the output exists; the run directory is not ours or has no checkpoint; an activation that LiteRT
@@ -66,7 +66,7 @@ def export(
 def save(
     model: Transformer, source: Tokenizer, target: Tokenizer, description: dict[str, Any], path: Path, quantize: str
 ) -> None:
-    """Write a model with its tokenizers, and what is said of it, to a new folder."""
+    """Write a model, its tokenizers and its description to a new folder."""
     config, decoding = model.config, description["config"]["decoding"]
     files = tokenizer_files(source, target)
     facts = {
@@ -91,8 +91,8 @@ def converted(model: Transformer, attention_layer: int | None = None, quantize: 
     """Return a model as a .tflite of LiteRT's own operators, with the signatures that `litert.model` reads.
 
     Args:
-        model: built.
-        attention_layer: whose attention a step gives, 1 the lowest; None is the last.
+        model: a built model.
+        attention_layer: the layer whose attention a step gives, counted from 1, the lowest; None for the last.
         quantize: as in `export`.
     """
     module = tf.Module()
@@ -108,7 +108,7 @@ def converted(model: Transformer, attention_layer: int | None = None, quantize: 
             converter.target_spec.supported_types = [tf.float16]
         try:
             return converter.convert()
-        except Exception as error:  # the converter raises one class for all that it cannot do
+        except Exception as error:  # the converter raises a single class for everything that it cannot do
             said = str(error).splitlines()
             raise InputError(f"LiteRT's converter cannot write this model: {said[0] if said else error}") from error
 
@@ -156,7 +156,7 @@ def _decode(model: Transformer, attention_layer: int | None) -> Callable[..., An
         found = {
             "tokens": tokens,
             "token_logits": best,
-            # reduce_logsumexp has operations that LiteRT does not have.
+            # reduce_logsumexp uses operations that LiteRT does not have.
             "normalizers": highest[:, 0] + tf.math.log(tf.reduce_sum(tf.exp(logits - highest), axis=-1)),
             "logits": logits,
             "attention": tf.reshape(layer, [tf.size(of["ids"]), tf.shape(layer)[2]]),

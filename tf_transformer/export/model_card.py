@@ -1,4 +1,4 @@
-"""What stands beside an export for whoever finds it."""
+"""The README.md beside an export, for whoever finds it."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ or a small board does with these files.
 
 
 def litert_card(folder: str, description: dict[str, Any], file: str) -> str:
-    """Return the README of an export for LiteRT; the arguments are as of `card`."""
+    """Return the README of an export for LiteRT; the arguments are as in `card`."""
     return LITERT_CARD.format(folder=folder, description=file, **_facts(description, "between any of {listed} if told"))
 
 
@@ -67,8 +67,8 @@ def card(
     Args:
         folder: the name of its folder.
         description: what is written into `file`.
-        file: the name of that.
-        signatures: for each the names of what it takes and gives.
+        file: the name of the description file.
+        signatures: the names of the inputs and of the outputs of each signature.
     """
     rows = [
         f"| `{signature}` | {_names(takes)} | {_names(gives)} |" for signature, (takes, gives) in signatures.items()
@@ -82,7 +82,7 @@ def card(
 
 
 def _facts(description: dict[str, Any], others: str) -> dict[str, str]:
-    """Return what all cards say of a model; `others` says how it translates between other languages that it has."""
+    """Return what all cards say of a model; `others` says how to translate between its other languages."""
     source, target = direction_of(description["config"])
     rows = summary_of(description, others)
     return dict(

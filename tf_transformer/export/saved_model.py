@@ -30,33 +30,35 @@ def export(
     decoding: DecodingConfig | None = None,
     dtype: str = "float32",
 ) -> Path:
-    """Export the best checkpoint of a run as a SavedModel; it is written beside its place, then renamed.
+    """Export the best checkpoint of a run as a SavedModel. The export is written beside its place, then renamed.
 
-    It searches as `decoding` says, by default as the run does: beam search. Loading it needs tensorflow and
-    tensorflow_text alone; with `decoding.jit_compile` it needs XLA as well, which TensorFlow Serving must be told to
-    use. With `dtype` "bfloat16" it is half as large, and faster where the CPU computes with that; softmax, layer norm
-    and search stay in float32, but translations are not quite the same. Beside it stand requests for a server to warm
-    up with, the configuration with its metrics, and a README.md.
-    Its signatures take `text` (string, [B]), and give `is_truncated` (boolean, [B]: the sentence had more than
-    `decoding.max_source_length` tokens, and was cut), besides
+    It searches as `decoding` says, by default as the run does, with beam search. Loading it needs only tensorflow and
+    tensorflow_text. With `decoding.jit_compile` it needs XLA as well, which TensorFlow Serving must be told to use.
+    With `dtype` "bfloat16" it is half as large, and faster on CPUs that compute in bfloat16. Softmax, layer norm and
+    search stay in float32, but translations are not quite the same. Beside it are requests for a server to warm up
+    with, the configuration with its metrics, and a README.md.
+
+    These signatures take `text` (string, [B]). They give `is_truncated` (boolean, [B]: whether the sentence had more
+    than `decoding.max_source_length` tokens, and was cut), and besides:
 
     - `serving_default`: `translation` (string, [B]), `score` (float32, [B]: summed log-probability);
-    - `translate_n_best`: `translations` (string, [B, n], n the beam size, 1 where it draws), `scores` (float32, [B, n]:
-      log-probability divided by the length penalty), the best first;
+    - `translate_n_best`: `translations` (string, [B, n], where n is the beam size, or 1 with sampling), `scores`
+      (float32, [B, n]: log-probability divided by the length penalty), the best first;
     - `translate_with_attention`: `translation`, `source_tokens` (string, [B, S]), `target_tokens` (string, [B, T]),
       `attention` (float32, [B, T, S]: the mean of the heads of `decoding.attention_layer`).
 
     `score` takes `source` and `target` (string, [B]) and gives `log_probability` (float32, [B]: summed),
-    `token_log_probabilities` (float32, [B, T]), `tokens` (int32, [B]: those of the target, the end token among them)
-    and `is_truncated`. `count_tokens` takes `text` and gives `tokens` (int32, [B]: those of the source).
+    `token_log_probabilities` (float32, [B, T]), `tokens` (int32, [B]: the number in the target, including the end
+    token) and `is_truncated`. `count_tokens` takes `text` and gives `tokens` (int32, [B]: the number in the source).
 
-    Where the model has several languages, `serving_default` translates between those of `decoding`. The others take
-    `source_language` and `target_language` (string, [B]) besides, and so does `translate_to`, which gives what
-    `serving_default` gives: one batch may have many directions.
+    If the model has several languages, `serving_default` translates between those of `decoding`. The other signatures
+    for translations and scores also take `source_language` and `target_language` (string, [B]), so that a batch may
+    have many directions. So does `translate_to`, which only such a model has, and which gives what `serving_default`
+    gives.
 
     Raises:
-        InputError: the output exists; the run directory is not ours or has no checkpoint; a model of several languages,
-            and a `decoding` without them.
+        InputError: the output exists; the run directory is not ours or has no checkpoint; the model has several
+            languages, but `decoding` names none.
     """
     output = Path(output)
     if output.exists():
@@ -92,7 +94,7 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
     """Write a translator as a SavedModel, and check that every runtime can run its graph.
 
     Returns:
-        For each signature the names of what it takes and of what it gives.
+        The names of the inputs and of the outputs of each signature.
     """
     n = translator.decoding.hypotheses
     text, source, target = (tf.TensorSpec([None], tf.string, name=name) for name in ("text", "source", "target"))
@@ -137,7 +139,7 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
     if is_of_several:
         functions.append(translate_to)
     module = tf.Module()
-    # The variables alone: Keras's own attributes have no place in what a server loads.
+    # Only the variables: Keras's own attributes do not belong in what a server loads.
     module.variables_of_model = [variable.value for variable in translator.model.weights]
     module.tokenizers = [translator.source_tokenizer, translator.target_tokenizer]
     signatures = {function.__name__: function for function in functions}

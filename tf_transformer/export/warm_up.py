@@ -12,9 +12,9 @@ from tf_transformer.runs.descriptions import WARM_UP
 from tf_transformer.tokenizers import END, SPACE_MARK, Tokenizer
 
 WORDS = 12
-"""Of the sentence; about as many as a sentence of news text has tokens."""
+"""Words of the sentence, about as many as a sentence of news text has tokens."""
 BATCHES = (1, 8)
-"""Sentences of the requests."""
+"""The numbers of sentences in the requests."""
 
 
 def write_requests(
@@ -23,10 +23,10 @@ def write_requests(
     """Write requests beside a SavedModel.
 
     Args:
-        model: its folder.
-        inputs: for each signature the names of what it takes.
-        tokenizer: of the source language; the sentence is of words that it has.
-        known: what inputs are given instead of the sentence, such as languages.
+        model: the folder of the SavedModel.
+        inputs: the names of the inputs of each signature.
+        tokenizer: of the source language; the sentence consists of words that it has.
+        known: values for the inputs that are not given the sentence, such as languages.
     """
     words = [piece.removeprefix(SPACE_MARK) for piece in tokenizer.pieces[END + 1 :] if piece.startswith(SPACE_MARK)]
     sentence = " ".join([word for word in words if word][:WORDS]) or "a"

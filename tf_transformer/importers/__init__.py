@@ -1,1 +1,1 @@
-"""Pretrained models of others as run directories; read without TensorFlow."""
+"""Importing pretrained models of other projects as run directories, without TensorFlow."""

@@ -1,4 +1,4 @@
-"""What models of BART's family have in common in transformers: sizes, and the names of their weights."""
+"""What models of the BART family have in common in transformers: their sizes and the names of their weights."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,22 +13,22 @@ from tf_transformer.importers.tensors import Tensors
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "out_proj")
 EPSILON = 1e-5
-"""Of the layer norms in transformers."""
+"""The epsilon of the layer norms in transformers."""
 ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu", "tanh": "tanh"}
-"""What Keras calls those of transformers; both have the exact gelu under that name."""
+"""Keras's names for the activations of transformers. In both, gelu is the exact one."""
 
 
 def sizes_of(config: dict[str, Any], unlike_ours: Mapping[str, tuple[Any, Any]], file: Path) -> dict[str, Any]:
-    """Return the settings of the model, as `ModelConfig` takes them, that are the same for all.
+    """Return the settings, as `ModelConfig` takes them, that all models of the family have.
 
     Args:
-        config: what config.json says.
-        unlike_ours: settings that the layers have no option for: the value that they stand for, and what a folder
-            without one means.
-        file: config.json, for errors.
+        config: the content of config.json.
+        unlike_ours: settings that our layers have no option for, each with the value that our layers implement and
+            the value that holds if a folder leaves it out.
+        file: the path of config.json, for errors.
 
     Raises:
-        InputError: what our layers cannot do.
+        InputError: our layers cannot implement the settings.
     """
     for name, (needed, default) in unlike_ours.items():
         value = config.get(name, default)
@@ -56,7 +56,7 @@ def sizes_of(config: dict[str, Any], unlike_ours: Mapping[str, tuple[Any, Any]],
 
 
 def layers_of(tensors: Tensors, model: ModelConfig) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the weights of all layers of encoder and decoder: our name, and the array."""
+    """Yield our name and the array of each weight in the layers of encoder and decoder."""
     for side, count in (("encoder", model.num_layers), ("decoder", model.num_decoder_layers or model.num_layers)):
         for i in range(count):
             theirs, ours = f"model.{side}.layers.{i}", f"transformer/{side}/layer_{i}"
@@ -91,7 +91,7 @@ def _cross_attention(tensors: Tensors, width: int, theirs: str, ours: str) -> It
 
 
 def _fused(tensors: Tensors, width: int, parts: list[str], ours: str) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield one projection for several that are side by side in ours."""
+    """Yield one projection for several, which are side by side in our layers."""
     yield f"{ours}/kernel", np.concatenate([tensors.take(f"{part}.weight", width, width).T for part in parts], axis=1)
     yield f"{ours}/bias", np.concatenate([tensors.take(f"{part}.bias", width) for part in parts])
 

@@ -1,4 +1,4 @@
-"""What the JSON files of a model folder say."""
+"""Reading the files of a model folder."""
 
 import json
 from pathlib import Path
@@ -8,24 +8,24 @@ from tf_transformer.errors import InputError
 
 
 def read_json(file: Path) -> Any:
-    """Return what a JSON file holds.
+    """Return the content of a JSON file.
 
     Raises:
-        InputError: it is missing or damaged.
+        InputError: the file is missing or damaged.
     """
     try:
         return json.loads(file.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
     except (UnicodeDecodeError, json.JSONDecodeError):
-        raise InputError(f"{file} is not JSON, or cut off") from None
+        raise InputError(f"{file} is not JSON, or is truncated") from None
 
 
 def read_bytes(file: Path) -> bytes:
-    """Return what a file holds.
+    """Return the content of a file.
 
     Raises:
-        InputError: it is missing.
+        InputError: the file is missing.
     """
     try:
         return file.read_bytes()
@@ -34,15 +34,15 @@ def read_bytes(file: Path) -> bytes:
 
 
 def optional_json(file: Path) -> dict[str, Any]:
-    """Return the table that a JSON file holds; an empty one where there is no such file."""
+    """Return the object in a JSON file, or an empty one if there is no such file."""
     return read_json(file) if file.exists() else {}
 
 
 def size_of(settings: dict[str, Any], name: str, file: Path) -> int:
-    """Return a size that the settings of a file name.
+    """Return the size that the settings of a file have under a name.
 
     Raises:
-        InputError: it is missing, or no size.
+        InputError: the size is missing, or is not an integer of at least 1.
     """
     value = settings.get(name)
     if not isinstance(value, int) or value < 1:

@@ -1,4 +1,4 @@
-"""How the folder of a model says that it is to be searched with."""
+"""The settings of the search that the folder of a model asks for."""
 
 import logging
 from pathlib import Path
@@ -8,25 +8,26 @@ from tf_transformer.config import DecodingConfig
 from tf_transformer.importers.folder import optional_json
 
 MAX_LENGTH = 512
-"""Tokens of a translation where the folder says nothing of them."""
+"""The most tokens of a translation, if the folder does not say."""
 MAX_SOURCE = 512
 NOT_OURS = ("repetition_penalty", "diversity_penalty", "encoder_no_repeat_ngram_size", "num_beam_groups")
-"""Settings of the search that ours has not, and that do nothing at 1, 0 or none."""
+"""Settings that our search does not have, and that do nothing at 1, 0 or None."""
 
 log = logging.getLogger(__name__)
 
 
 def decoding_of(folder: Path, config: dict[str, Any], languages: int = 0) -> DecodingConfig:
-    """Return the settings of the search of a folder of transformers: those of its generation_config.json come first.
+    """Return the settings of the search of a folder of transformers. Its generation_config.json overrides config.json.
 
-    A score is log P / n^alpha there, n the tokens with the end token; the token of a language is one of them, which in
-    ours it is not: with k = 1 the ranking is the same, and scores are 2^alpha times theirs. Its `early_stopping` is
-    True, False (likely stopping) or "never" (exact).
+    A score of transformers is log P / n^alpha, where n counts the tokens, including the end token and the token of a
+    language. Our search does not count the token of a language. With k = 1 the ranking is the same, and our scores are
+    2^alpha times those of transformers. The `early_stopping` of transformers is True, False (likely stopping) or
+    "never" (exact).
 
     Args:
-        folder: of the model.
-        config: what its config.json says.
-        languages: tokens of languages that a translation has there at its beginning.
+        folder: the folder of the model.
+        config: the content of its config.json.
+        languages: the number of language tokens that a translation begins with in transformers.
     """
     given = config | optional_json(folder / "generation_config.json")
 
@@ -36,10 +37,10 @@ def decoding_of(folder: Path, config: dict[str, Any], languages: int = 0) -> Dec
 
     for name in NOT_OURS:
         if setting(name, 0) not in (0, 1, 0.0, 1.0):
-            log.warning("%s: the search has no %s=%s; passed over", folder, name, given[name])
+            log.warning("%s: the search has no %s=%s; ignored", folder, name, given[name])
     if setting("do_sample", False):
-        log.warning("%s: it is meant to be sampled from; a beam is taken", folder)
-    before = 1 + languages  # theirs counts the start token
+        log.warning("%s: the model is meant for sampling; beam search is used", folder)
+    before = 1 + languages  # transformers counts the start token
     longest = max(setting("max_length", MAX_LENGTH) - before, 1)
     return DecodingConfig(
         beam_size=setting("num_beams", 1),

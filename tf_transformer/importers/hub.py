@@ -1,4 +1,4 @@
-"""Models by their names on the Hugging Face Hub; needs the extra hub."""
+"""Downloading models by their names on the Hugging Face Hub, which needs the extra hub."""
 
 import re
 from collections.abc import Sequence
@@ -8,24 +8,24 @@ from tf_transformer.errors import InputError
 from tf_transformer.importers.tensors import INDEX, KERAS, SAFETENSORS, TORCH, reads_torch
 
 NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
-"""How models are called there: OWNER/NAME."""
+"""The form of the names of models on the Hub: OWNER/NAME."""
 BESIDE = ("README.md", "*.json", "*.spm", "*.model")
-"""What is taken besides the weights."""
+"""The files that are downloaded besides the weights."""
 
 
 def is_name(model: Path) -> bool:
-    """Say whether this may be the name of a model there: nothing of the kind is here."""
+    """Say whether this may be the name of a model on the Hub: it has the form of one and is no path on this machine."""
     return not model.exists() and NAME.fullmatch(str(model)) is not None
 
 
 def download(name: str) -> Path:
-    """Return the folder in huggingface_hub's cache of a model; what is missing there is downloaded.
+    """Return the folder of a model in huggingface_hub's cache, after downloading what is missing there.
 
-    Of the weights one format is taken, safetensors if there are such. huggingface_hub's own environment variables, such
-    as HF_HOME, HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE, have their meaning.
+    Only one format of the weights is downloaded, safetensors if available. The environment variables of
+    huggingface_hub, such as HF_HOME, HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE, have their usual meaning.
 
     Raises:
-        InputError: huggingface_hub is missing; there is no such model, or no way to it.
+        InputError: huggingface_hub is not installed, there is no such model, or it cannot be downloaded.
     """
     try:
         import huggingface_hub
@@ -34,7 +34,7 @@ def download(name: str) -> Path:
     except ImportError:
         raise InputError(
             f"{name}: there is no such folder. To download a model of that name from the Hugging Face Hub, "
-            "pip install 'tf-transformer[hub]'"
+            "run pip install 'tf-transformer[hub]'"
         ) from None
     try:
         if HF_HUB_OFFLINE:
@@ -43,16 +43,18 @@ def download(name: str) -> Path:
         return Path(huggingface_hub.snapshot_download(name, allow_patterns=[*BESIDE, *weights]))
     except RepositoryNotFoundError:
         raise InputError(
-            f"{name}: no such folder, and no such model on the Hugging Face Hub; one that is not public needs HF_TOKEN"
+            f"{name}: no such folder, and no such model on the Hugging Face Hub. A private model needs HF_TOKEN"
         ) from None
     except Exception as error:
-        # Of the network, of the Hub, of the cache: there are a dozen kinds.
+        # The network, the Hub and the cache raise a dozen kinds of errors.
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise InputError(f"{name}: no such folder, and the Hugging Face Hub does not give it: {reason}") from None
+        raise InputError(
+            f"{name}: no such folder, and the download from the Hugging Face Hub failed: {reason}"
+        ) from None
 
 
 def _weights(files: Sequence[str]) -> list[str]:
-    """Return the files of the weights that are read, of all that a model has."""
+    """Return the patterns of the weight files to download, given all files of a model."""
     older = ((TORCH, TORCH), (KERAS, KERAS)) if reads_torch() else ((KERAS, KERAS), (TORCH, TORCH))
     for first, pattern in ((INDEX, "model-*.safetensors"), (SAFETENSORS, SAFETENSORS), *older):
         if first in files:

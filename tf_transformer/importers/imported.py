@@ -1,4 +1,4 @@
-"""What an importer makes of a model folder, and how that is written."""
+"""A model as an importer reads it, and how it is written as a run directory."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -15,26 +15,26 @@ from tf_transformer.runs.directory import CHECKPOINTS, RunDirectory, new_id, wri
 
 
 class Imported(NamedTuple):
-    """A model of others in our terms."""
+    """A model of another project in our terms."""
 
     config: Config
     tokenizers: dict[str, bytes]
     """SentencePiece models by the names of their files in a run directory"""
     open: Callable[[], AbstractContextManager[Tensors]]
-    """opens the weights as they are"""
+    """opens the original weights"""
     weights: Callable[[Tensors], Iterable[tuple[str, np.ndarray]]]
-    """gives our names and arrays, each once"""
+    """yields our name and the array of each weight, once each"""
     origin: dict[str, Any]
-    """where it comes from; JSON"""
+    """where the model comes from, as JSON"""
     languages: tuple[str, ...] = ()
-    """that have a token, where it has several directions"""
+    """the languages that have a token, if the model has several directions"""
 
 
 def write(imported: Imported, run_dir: str | Path) -> RunDirectory:
-    """Write an ordinary run directory where there is nothing; it is there whole, or not at all.
+    """Write a new run directory, which appears only once it is complete.
 
     Raises:
-        InputError: weights that are missing, left over or of another shape.
+        InputError: weights are missing, left over or of another shape.
     """
     place, id, parameters = Path(run_dir), new_id(), 0
 
@@ -46,7 +46,7 @@ def write(imported: Imported, run_dir: str | Path) -> RunDirectory:
 
     with imported.open() as tensors, written_whole(place) as beside:
         beside.mkdir()
-        # One by one: of a large model there is room for one copy.
+        # One by one, because there may be memory for only one copy of a large model.
         checkpoints.write(beside / CHECKPOINTS, 0, counted(imported.weights(tensors)), {"run": id})
         tensors.check_all_taken()
         facts: dict[str, Any] = {"parameters": parameters, "origin": imported.origin}

@@ -1,4 +1,4 @@
-"""M2M100 and NLLB-200 as transformers stores them: models of many languages."""
+"""M2M100 and NLLB-200, models with many languages, as transformers stores them."""
 
 import dataclasses
 import logging
@@ -31,7 +31,7 @@ LANGUAGES = {
     ),
     "wmt21": ["en", "ha", "is", "ja", "cs", "ru", "zh", "de"],
 }
-"""Those of M2M100, by the name that its tokenizer_config.json gives the list: no file has them."""
+"""The languages of M2M100, by the name of their list in tokenizer_config.json. No file of a folder has the list."""
 UNLIKE_OURS = {"scale_embedding": (True, True), "tie_word_embeddings": (True, True)}
 """See `bart.sizes_of`."""
 TABLES = ("model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
@@ -40,10 +40,10 @@ log = logging.getLogger(__name__)
 
 
 def read(folder: Path) -> Imported:
-    """Read all but the weights.
+    """Read everything but the weights.
 
     Raises:
-        InputError: what is missing, damaged, or has no place in our layers.
+        InputError: something is missing or damaged, or has no place in our layers.
     """
     file = folder / "config.json"
     config, tokenizer = read_json(file), optional_json(folder / "tokenizer_config.json")
@@ -51,9 +51,12 @@ def read(folder: Path) -> Imported:
     is_nllb = not (folder / "vocab.json").exists()
     pieces, languages = _nllb(folder, tokenizer) if is_nllb else _m2m100(folder, tokenizer)
     if tokenizer.get("legacy_behaviour"):
-        log.warning("%s: legacy_behaviour puts the language after the text; it goes before it, as in training", folder)
+        log.warning("%s: legacy_behaviour, which puts the language after the text, is ignored", folder)
     if not max(pieces) < size:
-        raise InputError(f"{folder} has a vocabulary of {max(pieces) + 1} pieces, and the model {size}")
+        raise InputError(
+            f"{folder} has a vocabulary of {max(pieces) + 1} pieces, but its model has {size}: they do not belong "
+            "together"
+        )
     vocabulary = Vocabulary(
         [pieces.get(i, f"<unused_{i}>") for i in range(size)],
         pad=SPECIAL.index("<pad>"),
@@ -70,7 +73,7 @@ def read(folder: Path) -> Imported:
         norm="pre",
         positions="m2m100",
         share_embeddings="all",
-        # It keeps the start token, which has the row of the end token, from being written.
+        # The bias keeps the search from writing the start token, which shares the row of the end token.
         output_bias=True,
     )
     return Imported(
@@ -99,7 +102,7 @@ def _direction(tokenizer: dict[str, Any], languages: dict[str, int]) -> dict[str
 
 
 def _m2m100(folder: Path, tokenizer: dict[str, Any]) -> tuple[dict[int, str], dict[str, int]]:
-    """Return the pieces by their ids, and the ids of the languages, which stand after the vocab.json."""
+    """Return the pieces by their ids, and the ids of the languages, which follow those in vocab.json."""
     pieces = dict(enumerate(read_pieces(folder / "vocab.json")))
     if [pieces.get(i) for i in range(len(SPECIAL))] != SPECIAL:
         raise InputError(f"{folder / 'vocab.json'} must begin with {' '.join(SPECIAL)}")
@@ -111,7 +114,7 @@ def _m2m100(folder: Path, tokenizer: dict[str, Any]) -> tuple[dict[int, str], di
 
 
 def _nllb(folder: Path, tokenizer: dict[str, Any]) -> tuple[dict[int, str], dict[str, int]]:
-    """Return the pieces by their ids, one more than SentencePiece's, and the ids of the languages after them."""
+    """Return the pieces by their ids, SentencePiece's plus one, and the ids of the languages, which follow."""
     model = [piece.piece for piece in parsed(read_bytes(folder / PIECES), str(folder / PIECES)).pieces]
     if model[:3] != ["<unk>", "<s>", "</s>"]:
         raise InputError(f"{folder / PIECES} must begin with <unk> <s> </s>. Received: {' '.join(model[:3])}")
@@ -119,13 +122,13 @@ def _nllb(folder: Path, tokenizer: dict[str, Any]) -> tuple[dict[int, str], dict
     first = len(pieces)
     added = optional_json(folder / "tokenizer.json").get("added_tokens", ())
     languages = {token["content"]: token["id"] for token in added if token["id"] >= first}
-    if languages.keys() <= {"<mask>"}:  # an older folder names them in the order of their ids
+    if languages.keys() <= {"<mask>"}:  # an older folder lists the languages in the order of their ids
         named = optional_json(folder / "special_tokens_map.json") | tokenizer
         codes = named.get("additional_special_tokens") or named.get("extra_special_tokens") or ()
         languages = {code: first + i for i, code in enumerate(codes)}
     languages.pop("<mask>", None)
     if not languages:
-        raise InputError(f"{folder} names no languages: tokenizer.json or special_tokens_map.json must")
+        raise InputError(f"{folder} names no languages: tokenizer.json or special_tokens_map.json must list them")
     return pieces | {id: language for language, id in languages.items()}, languages
 
 

@@ -1,4 +1,4 @@
-"""MarianMT as transformers stores it, OPUS-MT's models among them."""
+"""MarianMT models, such as those of OPUS-MT, as transformers stores them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,10 +28,10 @@ UNLIKE_OURS = {
 
 
 def read(folder: Path) -> Imported:
-    """Read all but the weights.
+    """Read everything but the weights.
 
     Raises:
-        InputError: what is missing, damaged, or has no place in our layers.
+        InputError: something is missing or damaged, or has no place in our layers.
     """
     config = read_json(folder / "config.json")
     source, target = _vocabularies(folder, config)
@@ -41,7 +41,7 @@ def read(folder: Path) -> Imported:
     return Imported(
         config=Config(
             model=model,
-            # Both sides have a SentencePiece model of their own; what they may share is the vocabulary.
+            # Each side has its own SentencePiece model; both may share the vocabulary.
             tokenizer=TokenizerConfig(shared=is_shared, vocab_size=len(target.order()), byte_fallback=False),
             data=DataConfig(source=languages.get("source_lang"), target=languages.get("target_lang")),
             decoding=decoding_of(folder, config),
@@ -76,7 +76,7 @@ def _model_of(config: dict[str, Any], sources: int, targets: int, file: Path) ->
 
 
 def _vocabularies(folder: Path, config: dict[str, Any]) -> tuple[Vocabulary, Vocabulary]:
-    """Return those of source and target: equal where they are shared."""
+    """Return the vocabularies of source and target, which are equal if shared."""
     source = _vocabulary(folder / "vocab.json", size_of(config, "vocab_size", folder / "config.json"), config)
     if config.get("share_encoder_decoder_embeddings", True):
         return source, source
@@ -87,14 +87,14 @@ def _vocabularies(folder: Path, config: dict[str, Any]) -> tuple[Vocabulary, Voc
 def _vocabulary(file: Path, size: int, config: dict[str, Any]) -> Vocabulary:
     pieces = read_pieces(file)
     if len(pieces) != size:
-        raise InputError(f"{file} has {len(pieces)} pieces, and the model {size}: they are not of one model")
+        raise InputError(f"{file} has {len(pieces)} pieces, but its model has {size}: they do not belong together")
     pad, start = config.get("pad_token_id", size - 1), config.get("decoder_start_token_id")
     for name in ("</s>", "<unk>"):
         if name not in pieces:
             raise InputError(f"{file} has no piece {name}")
     start = pad if start is None else start
     if not (0 <= pad < size and 0 <= start < size):
-        raise InputError(f"{file} has {size} pieces, no padding or start token of id {pad} or {start}")
+        raise InputError(f"{file} has {size} pieces, so the ids of padding and start cannot be {pad} and {start}")
     return Vocabulary(pieces, pad=pad, unknown=pieces.index("<unk>"), end=pieces.index("</s>"), start=start)
 
 

@@ -20,7 +20,7 @@ SETTINGS = "special:model.yml"
 """The array of an .npz that holds its settings."""
 DECODER = "decoder.yml"
 ACTIVATIONS = {"swish": "silu", "relu": "relu"}
-"""Marian's gelu is x sigmoid(1.702 x), which Keras has no name for."""
+"""Keras's names for the activations of Marian. Its gelu, x sigmoid(1.702 x), has no name in Keras."""
 MAX_LENGTH = 512
 NEEDED = {
     "type": "transformer",
@@ -29,19 +29,19 @@ NEEDED = {
     "transformer-train-position-embeddings": False,
     "transformer-ffn-depth": 2,
 }
-"""What the layers have no option for, and what a model without such a setting has."""
+"""Settings that our layers have no option for, with the value that they must have, which is also the default."""
 NORMS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
-"""transformer-preprocess, -postprocess and -postprocess-top."""
+"""Our norm for the values of transformer-preprocess, -postprocess and -postprocess-top."""
 
 
 def read(model: Path) -> Imported:
-    """Read all but the weights.
+    """Read everything but the weights.
 
     Args:
         model: the .npz, or the folder of its decoder.yml.
 
     Raises:
-        InputError: what is missing, damaged, or has no place in our layers.
+        InputError: something is missing or damaged, or has no place in our layers.
     """
     folder = model if model.is_dir() else model.parent
     decoder = _yaml(folder / DECODER)
@@ -85,29 +85,31 @@ def _parsed(raw: bytes, name: str) -> dict[str, Any]:
     except (UnicodeDecodeError, yaml.YAMLError):
         found = None
     if not isinstance(found, dict):
-        raise InputError(f"{name} is not a table of YAML")
+        raise InputError(f"{name} is not a YAML mapping")
     return found
 
 
 def _one(folder: Path, decoder: dict[str, Any], name: str) -> Path:
     named = decoder.get(name)
     if not (isinstance(named, list) and len(named) == 1):
-        raise InputError(f"{folder / DECODER}: {name} must name one file; give the .npz itself. Received: {named!r}")
+        raise InputError(
+            f"{folder / DECODER}: {name} must name one file. Give the path of the .npz instead. Received: {named!r}"
+        )
     return folder / str(named[0])
 
 
 def _vocabularies(folder: Path, decoder: dict[str, Any]) -> list[Path]:
     named = decoder.get("vocabs")
     if not (isinstance(named, list) and named):
-        raise InputError(f"{folder / DECODER} names no vocabs")
+        raise InputError(f"{folder / DECODER} names no vocabs: it must list the files of the vocabularies")
     return [folder / str(name) for name in named]
 
 
 def _check(settings: dict[str, Any], file: Path) -> str:
-    """Return the arrangement of the norms.
+    """Check the settings, and return where the norms are.
 
     Raises:
-        InputError: what our layers cannot do.
+        InputError: our layers cannot implement the settings.
     """
     for name, needed in NEEDED.items():
         if (value := settings.get(name, needed)) != needed:
@@ -155,7 +157,7 @@ def _model_of(settings: dict[str, Any], norm: str, source: Vocabulary, target: V
 
 
 def _decoding_of(decoder: dict[str, Any]) -> DecodingConfig:
-    """Return the settings of the search; Marian divides by n^alpha, alpha called normalize."""
+    """Return the settings of the search. Marian divides scores by n^alpha and calls alpha normalize."""
     return DecodingConfig(
         beam_size=int(decoder.get("beam-size", 12)),
         length_penalty=float(decoder.get("normalize") or 0.0),
@@ -163,15 +165,15 @@ def _decoding_of(decoder: dict[str, Any]) -> DecodingConfig:
         max_length=MAX_LENGTH,
         max_extra_length=MAX_LENGTH,
         max_source_length=MAX_LENGTH,
-        # Divided by its length, a translation may be beaten by any longer one: to exclude that takes all 512 steps.
+        # Scores are divided by length, so a longer translation may always win: an exact search takes all 512 steps.
         likely_stopping=True,
     )
 
 
 def _vocabulary(file: Path) -> Vocabulary:
-    """Read the lines PIECE: ID of a vocabulary.
+    """Read the lines `PIECE: ID` of a vocabulary.
 
-    They are YAML, but of the version that Marian writes: others read `no` as a boolean, or skip unusual keys.
+    The file is YAML as Marian writes it. Other YAML readers take `no` for a boolean, or skip unusual keys.
     """
     if not file.is_file():
         raise InputError(f"cannot read the vocabulary {file}: there is no such file")
@@ -186,19 +188,19 @@ def _vocabulary(file: Path) -> Vocabulary:
         text, colon, value = (key, ":", line.removeprefix(":")) if key is not None else line.rpartition(":")
         key = None
         if not (colon and value.strip().isdecimal()):
-            raise InputError(f"{file}, line {number}: must be PIECE: ID. Received: {line:.60}")
+            raise InputError(f"{file}, line {number} must have the form PIECE: ID. Received: {line:.60}")
         piece = _piece(text)
         if piece in ids:
-            raise InputError(f"{file}, line {number}: {piece!r} is there twice")
+            raise InputError(f"{file}, line {number}: the piece {piece!r} occurs twice")
         ids[piece] = int(value)
     pieces = sorted(ids, key=ids.__getitem__)
     if sorted(ids.values()) != list(range(len(ids))) or not {"</s>", "<unk>"} <= ids.keys():
-        raise InputError(f"{file} must have </s> and <unk>, and an id for each piece, from 0 on without a gap")
+        raise InputError(f"{file} must have </s> and <unk>, and the ids of its pieces must run from 0 without a gap")
     return Vocabulary(pieces, pad=None, unknown=ids["<unk>"], end=ids["</s>"], start=None)
 
 
 def _piece(key: str) -> str:
-    """Return what a key of YAML stands for."""
+    """Return the piece that a YAML key stands for."""
     if key.startswith('"') and key.endswith('"') and len(key) > 1:
         found = yaml.safe_load(re.sub(r"\\(?=[^\"\\/abefnrtv0xuUNLP_ ])", r"\\\\", key))
         return str(found)

@@ -1,4 +1,4 @@
-"""Importing whatever model a folder or a file holds."""
+"""Importing the model that a folder or a file holds."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -13,24 +13,24 @@ from tf_transformer.importers.imported import Imported, write
 from tf_transformer.runs.directory import RunDirectory
 
 ARCHITECTURES: dict[str, Callable[[Path], Imported]] = {"marian": marian.read, "m2m_100": m2m100.read}
-"""What reads a folder of transformers, by the model_type of its config.json."""
+"""The functions that read a folder of transformers, by the model_type of its config.json."""
 MAY_BE_SET = ("model.positions", "model.norm_epsilon")
-"""The settings of the model that do not follow from its weights; those of decoding and data do not either."""
+"""The settings of the model that may be changed, because they do not follow from its weights."""
 
 
 def import_model(model: str | Path, run_dir: str | Path, *layers: Mapping[str, Any]) -> RunDirectory:
-    """Write the model of others as a run directory.
+    """Write a model of another project as a run directory.
 
     Args:
-        model: a folder as transformers saves a model; or an .npz of Marian, or the folder of its decoder.yml; or the
-            name of a model on the Hugging Face Hub, where the extra hub is installed.
+        model: a folder in which transformers saved a model; an .npz of Marian, or the folder of its decoder.yml; or
+            the name of a model on the Hugging Face Hub, if the extra hub is installed.
         run_dir: a new folder.
-        *layers: settings to lay over what the folder says, as `override` takes them: of decoding, of data, and those
-            of the model that do not follow from the weights.
+        *layers: settings that override those of the folder, as `override` takes them: settings of decoding and data,
+            and those of the model that do not follow from the weights.
 
     Raises:
-        InputError: no such model, or one of another architecture; what is missing, damaged or does not fit. Nothing is
-            left of the run directory then.
+        InputError: there is no such model, or it has another architecture; or something is missing, damaged or does
+            not fit. No run directory is left then.
     """
     if Path(run_dir).exists():
         raise InputError(f"{run_dir} exists: give another --run-dir, or remove it")
@@ -49,13 +49,12 @@ def _reader(model: Path) -> Callable[[Path], Imported]:
     if model.suffix == ".npz" or (model / marian_npz.DECODER).is_file():
         return marian_npz.read
     if not model.is_dir():
-        raise InputError(f"{model}: there is no such folder, and no such .npz")
+        raise InputError(f"{model}: no such folder or .npz file")
     config = read_json(model / "config.json")
     kind = config.get("model_type") if isinstance(config, dict) else None
     if kind not in ARCHITECTURES:
         raise InputError(
-            f"{model} is a model of type {kind!r}, which cannot be imported; those of type "
-            f"{', '.join(ARCHITECTURES)} can"
+            f"{model} cannot be imported: its model_type must be one of {', '.join(ARCHITECTURES)}. Received: {kind!r}"
         )
     return ARCHITECTURES[kind]
 
@@ -66,7 +65,7 @@ def _changed(config: Config, layers: tuple[Mapping[str, Any], ...]) -> Config:
     for name in before:
         if before[name] != after[name] and f"model.{name}" not in MAY_BE_SET:
             raise InputError(
-                f"model.{name} follows from the weights; of the model {' and '.join(MAY_BE_SET)} can be set. "
+                f"model.{name} follows from the weights and cannot be set; only {' and '.join(MAY_BE_SET)} can. "
                 f"Received: {after[name]!r}"
             )
     return changed

@@ -1,4 +1,4 @@
-"""The weights of a model folder, read one by one."""
+"""Reading the weights of a model folder one by one."""
 
 import contextlib
 import functools
@@ -22,21 +22,21 @@ SAFETENSORS = "model.safetensors"
 KERAS = "tf_model.h5"
 TORCH = "pytorch_model.bin"
 NAMES_IN_KERAS = {"kernel": "weight", "bias": "bias", "gamma": "weight", "beta": "bias", "embeddings": "weight"}
-"""What the last part of a name in Keras's format is in PyTorch's; a kernel is turned there."""
+"""The last part of a name in Keras's format, and the same in PyTorch's. A kernel is transposed between them."""
 SAFE_TORCH = (2, 10)
-"""CVE-2026-24747: up to 2.9 such a file could run code in spite of `weights_only`."""
+"""The first safe version of PyTorch. Up to 2.9, a file could run code in spite of `weights_only` (CVE-2026-24747)."""
 DAMAGED = (SafetensorError, OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
-"""What reading a damaged file raises."""
+"""The exceptions that reading a damaged file raises."""
 DAMAGED_KERAS = (RuntimeError, TypeError, KeyError, AttributeError)
-"""What h5py raises besides."""
+"""The further exceptions that h5py raises."""
 
 
 class Tensors:
-    """Named arrays that remember which of them were taken.
+    """Named arrays, with a record of which have been taken.
 
     Args:
         where: their file or folder, for errors.
-        read: for each name what reads its array.
+        read: for each name, a function that reads its array.
     """
 
     def __init__(self, where: Path, read: Mapping[str, Callable[[], np.ndarray]]):
@@ -51,19 +51,19 @@ class Tensors:
         """Return an array as float32.
 
         Raises:
-            InputError: there is none of that name, or one of another shape, or it cannot be read.
+            InputError: there is no array of that name, it has another shape, or it cannot be read.
         """
         if name not in self._read:
-            raise InputError(f"{self.where} has no tensor {name!r}: it is not whole, or of another architecture")
+            raise InputError(f"{self.where} has no tensor {name!r}: it is incomplete, or has another architecture")
         array = self._array(name)
         if array.shape != shape:
             raise InputError(f"{self.where}: {name} must be of shape {[*shape]}. Received: {[*array.shape]}")
         return array.astype(np.float32, copy=False)
 
     def take_bytes(self, name: str) -> bytes:
-        """Return an array of bytes, whatever its length; otherwise as `take`."""
+        """Return an array of bytes, of any length; otherwise as `take`."""
         if name not in self._read:
-            raise InputError(f"{self.where} has no array {name!r}: it is not of Marian, or not whole")
+            raise InputError(f"{self.where} has no array {name!r}: it is incomplete, or not a model of Marian")
         return self._array(name).tobytes()
 
     def _array(self, name: str) -> np.ndarray:
@@ -75,11 +75,11 @@ class Tensors:
         return array
 
     def pass_over(self, *names: str) -> None:
-        """Take those of the names that are there, for what is known of another one already."""
+        """Mark those of the arrays that exist as taken, because their values are known otherwise."""
         self._taken.update(name for name in names if name in self._read)
 
     def check_all_taken(self) -> None:
-        """Raise InputError where some were not taken: the model has parts that ours would lack."""
+        """Raise InputError if arrays were not taken, because our model would then lack parts."""
         left = sorted(self._read.keys() - self._taken)
         if left:
             shown = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
@@ -91,7 +91,7 @@ def open_tensors(folder: Path) -> Iterator[Tensors]:
     """Open the weights of a folder as transformers writes it: safetensors, or else Keras's or PyTorch's format.
 
     Raises:
-        InputError: there are none; a damaged file; PyTorch's format where torch is not installed.
+        InputError: there are no weights, a file is damaged, or PyTorch's format is found but torch is not installed.
     """
     if (folder / INDEX).exists():
         try:
@@ -102,20 +102,20 @@ def open_tensors(folder: Path) -> Iterator[Tensors]:
     elif (folder / SAFETENSORS).exists():
         yield from _safetensors(folder / SAFETENSORS, [folder / SAFETENSORS])
     elif (folder / KERAS).exists() and not ((folder / TORCH).exists() and reads_torch()):
-        # Some on the Hub are older than PyTorch's beside them, and lack the bias of the logits.
+        # Some Keras files on the Hub are older than the PyTorch files beside them, and lack the bias of the logits.
         yield from _keras(folder / KERAS)
     elif (folder / TORCH).exists():
         yield _torch(folder / TORCH)
     else:
-        raise InputError(f"{folder} has no weights: none of {SAFETENSORS}, {KERAS} and {TORCH} is there")
+        raise InputError(f"{folder} has no weights: it must have {SAFETENSORS}, {KERAS} or {TORCH}")
 
 
 @contextlib.contextmanager
 def open_npz(file: Path) -> Iterator[Tensors]:
-    """Open an .npz.
+    """Open an .npz file.
 
     Raises:
-        InputError: it is missing or damaged.
+        InputError: the file is missing or damaged.
     """
     try:
         opened = np.load(file)
@@ -123,7 +123,7 @@ def open_npz(file: Path) -> Iterator[Tensors]:
     except FileNotFoundError:
         raise InputError(f"{file}: there is no such file") from None
     except (*DAMAGED, AttributeError) as error:
-        raise InputError(f"{file} is not a whole .npz: {error}") from None
+        raise InputError(f"{file} is not a complete .npz file: {error}") from None
     with opened:
         yield Tensors(file, {name: functools.partial(opened.__getitem__, name) for name in names})
 
@@ -136,13 +136,13 @@ def _safetensors(where: Path, files: list[Path]) -> Iterator[Tensors]:
                 opened = stack.enter_context(safe_open(file, "numpy"))
             except (SafetensorError, OSError) as error:
                 raise InputError(f"{file} is missing or damaged: {error}") from None
-            names = opened.keys()  # it is no mapping
+            names = opened.keys()  # `opened` is not a mapping
             read |= {name: functools.partial(opened.get_tensor, name) for name in names}
         yield Tensors(where, read)
 
 
 def _keras(file: Path) -> Iterator[Tensors]:
-    """Read Keras's format, as transformers wrote it until version 5, under the names that PyTorch's has."""
+    """Read Keras's format, as transformers wrote it until version 5, under the names of PyTorch's format."""
     datasets: list[h5py.Dataset] = []
     try:
         with h5py.File(file) as opened:
@@ -171,7 +171,7 @@ def _array_of(dataset: Any) -> np.ndarray:
 
 
 def reads_torch() -> bool:
-    """Say whether PyTorch is there, in a version that reads its format safely."""
+    """Say whether PyTorch is installed, in a version that reads its format safely."""
     try:
         return tuple(int(part) for part in importlib.metadata.version("torch").split(".")[:2]) >= SAFE_TORCH
     except importlib.metadata.PackageNotFoundError:
@@ -179,16 +179,18 @@ def reads_torch() -> bool:
 
 
 def _torch(file: Path) -> Tensors:
-    """Read PyTorch's format, which is a pickle: without `weights_only` it could run any code."""
+    """Read PyTorch's format, a pickle, which could run any code without `weights_only`."""
     try:
         import torch
     except ImportError:
         raise InputError(
-            f"{file} needs PyTorch to be read: pip install torch, or have transformers save the model again, which "
-            f"writes {SAFETENSORS}"
+            f"{file} can be read only with PyTorch: run pip install torch, or save the model again with transformers, "
+            f"which writes {SAFETENSORS}"
         ) from None
     if not reads_torch():
-        raise InputError(f"{file} needs PyTorch 2.10 or later to be read. Received: {torch.__version__}")
+        raise InputError(
+            f"{file} can be read only with PyTorch 2.10 or later: upgrade it. Received: {torch.__version__}"
+        )
     try:
         tensors = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:

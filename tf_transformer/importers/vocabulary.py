@@ -1,4 +1,4 @@
-"""Vocabularies of other models in our order of ids, and their SentencePiece models made to give these ids."""
+"""Vocabularies of imported models in our order of ids, and their SentencePiece models, rewritten to give these ids."""
 
 import re
 from pathlib import Path
@@ -13,27 +13,27 @@ from tf_transformer.errors import InputError
 from tf_transformer.importers.folder import read_json
 
 UNLIKELY = -100.0
-"""The bias of a token that their model has not: no probability in float32, and no infinity in a smoothed loss."""
+"""The bias of a token that the imported model lacks: its probability is 0 in float32, and a smoothed loss is finite."""
 
 
 class Vocabulary(NamedTuple):
-    """A vocabulary of theirs."""
+    """The vocabulary of an imported model."""
 
     pieces: list[str]
     """in the order of their ids"""
     pad: int | None
-    """None where it has none"""
+    """None if there is no padding token"""
     unknown: int
     end: int
     start: int | None
-    """what the decoder reads first; it may be one of the others. None stands for a vector of zeros"""
+    """what the decoder reads first, which may be one of the others. None stands for a vector of zeros"""
     control: frozenset[str] = frozenset()
-    """pieces that no text has, such as the tokens of languages"""
+    """pieces that cannot occur in text, such as the tokens of languages"""
 
     def order(self) -> list[int]:
-        """Return for each of our ids the one of theirs, or one more than they have.
+        """Return, for each of our ids, the id in this vocabulary, or the size of this vocabulary if it has none.
 
-        Padding, unknown, start, end, then theirs in their order.
+        Our order is padding, unknown, start and end, followed by the other pieces in their original order.
         """
         none = len(self.pieces)
         special = [none if i is None else i for i in (self.pad, self.unknown, self.start, self.end)]
@@ -46,12 +46,12 @@ class Vocabulary(NamedTuple):
     def table(self, theirs: np.ndarray) -> np.ndarray:
         """Return a table of embeddings [V, D] in our order."""
         order = np.array(self.order())
-        ours = np.take(theirs, order, axis=0, mode="clip")  # it may be large: no second copy is made
+        ours = np.take(theirs, order, axis=0, mode="clip")  # it may be large, so no second copy is made
         ours[order == len(self.pieces)] = 0
         return ours
 
     def bias(self, theirs: np.ndarray) -> np.ndarray:
-        """Return the bias of the logits [V] in our order; a token that they have not, and the start, are unlikely."""
+        """Return the bias of the logits [V] in our order, `UNLIKELY` for missing tokens and for the start token."""
         ours = np.append(theirs, np.float32(UNLIKELY))[self.order()]
         ours[START] = UNLIKELY
         return ours
@@ -61,19 +61,19 @@ def read_pieces(file: Path) -> list[str]:
     """Return the pieces of a vocab.json in the order of their ids.
 
     Raises:
-        InputError: it is missing or damaged, or not such a file.
+        InputError: the file is missing or damaged, or is not a vocabulary.
     """
     ids = read_json(file)
     if not (isinstance(ids, dict) and sorted(ids.values()) == list(range(len(ids)))):
-        raise InputError(f"{file} must have an id for each piece, from 0 on without a gap")
+        raise InputError(f"{file} must have an id for each piece, and the ids must run from 0 without a gap")
     return sorted(ids, key=ids.__getitem__)
 
 
 def parsed(model: bytes, name: str) -> sentencepiece_model_pb2.ModelProto:
-    """Return a SentencePiece model.
+    """Return a SentencePiece model as a protocol buffer.
 
     Raises:
-        InputError: it is none.
+        InputError: `model` is not a SentencePiece model.
     """
     try:
         proto = sentencepiece_model_pb2.ModelProto.FromString(model)
@@ -85,14 +85,15 @@ def parsed(model: bytes, name: str) -> sentencepiece_model_pb2.ModelProto:
 
 
 def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
-    """Return a SentencePiece model that cuts text as `model` does, and gives our ids.
+    """Return a SentencePiece model that cuts text into the same pieces as `model`, but gives our ids.
 
-    Pieces of the vocabulary that the model has not, those of the other language, are unused by it. Its own pieces that
-    the vocabulary has not keep their part in the cut: they stand beyond the vocabulary, and are unknown to `Tokenizer`.
-    `>>de<<` and the like are one token each. The control pieces of the vocabulary are no text.
+    Pieces of the vocabulary that `model` lacks, such as those of the other language, become unused pieces. Pieces of
+    `model` that the vocabulary lacks still take part in cutting the text. Their ids lie beyond the vocabulary, and
+    `Tokenizer` treats them as unknown. Pieces such as `>>de<<` are one token each. The control pieces of the
+    vocabulary cannot occur in text.
 
     Raises:
-        InputError: not a SentencePiece model.
+        InputError: `model` is not a SentencePiece model.
     """
     proto = parsed(model, name)
     kind = sentencepiece_model_pb2.ModelProto.SentencePiece

@@ -1,4 +1,4 @@
-"""Translation by LiteRT: what `export --format litert` wrote, on NumPy, SentencePiece and ai-edge-litert alone."""
+"""Translation with an export for LiteRT, which needs only NumPy, SentencePiece and ai-edge-litert."""
 
 try:
     import ai_edge_litert as _  # noqa: F401

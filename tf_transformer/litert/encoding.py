@@ -11,27 +11,27 @@ from tf_transformer.errors import unknown
 from tf_transformer.vocabulary import Vocabulary
 
 Directions = Sequence[tuple[str, str]] | None
-"""Of each sentence the languages of source and target; None takes those of the search settings."""
+"""The source and target language of each sentence; None takes those of the search settings."""
 
 
 class Encoded(NamedTuple):
     """A sentence as the encoder reads it, or a translation as the decoder writes it."""
 
     ids: list[int]
-    """the token of the language where the model has several, and the end token at the end"""
+    """the tokens, which end with the end token; a source begins with its language if the model has several"""
     is_cut: bool
     """whether it had more tokens than the search takes"""
     towards: int | None = None
-    """the token of the language to translate to, where the model has several"""
+    """the token of the language to translate to, if the model has several"""
 
 
 def tokenised(vocabulary: Vocabulary, sentences: list[str]) -> list[list[int]]:
-    """Return the ids of sentences; what is no character (a lone surrogate) is read as a question mark."""
+    """Return the ids of sentences. A lone surrogate, which is no character, is read as a question mark."""
     return vocabulary.encode([sentence.encode("utf-8", "replace").decode() for sentence in sentences])
 
 
 def encoded(vocabulary: Vocabulary, sentences: list[str], most: int) -> list[Encoded]:
-    """Tokenise sentences, and cut what has more than `most` tokens, the end token among them."""
+    """Tokenise sentences, and cut those that have more than `most` tokens, including the end token."""
     return [Encoded([*ids[: most - 1], END], len(ids) > most - 1) for ids in tokenised(vocabulary, sentences)]
 
 
@@ -42,17 +42,17 @@ def encode_sources(
     decoding: DecodingConfig,
     directions: Directions,
 ) -> list[Encoded]:
-    """Tokenise sentences to translate, each with the token of its language where there are several.
+    """Tokenise sentences to translate, each with the token of its language if there are several.
 
     Args:
         vocabularies: of source and target.
-        sentences: any.
-        most: tokens that the search takes.
-        decoding: between which languages, where `directions` is None.
-        directions: as it is described.
+        sentences: the sentences.
+        most: the most tokens that the search takes.
+        decoding: says between which languages to translate if `directions` is None.
+        directions: the languages of each sentence, or None.
 
     Raises:
-        InputError: no languages, where the model has several, or one that it does not have.
+        InputError: no languages, although the model has several; a language that it does not have.
     """
     source_side, target_side = vocabularies
     if not source_side.languages:
@@ -71,7 +71,7 @@ def encode_sources(
 
 
 def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    """Return ids [B, T], int32."""
+    """Return rows of ids as one padded array [B, T], int32."""
     ids = np.full((len(rows), max(map(len, rows))), PAD, np.int32)
     for row, each in zip(ids, rows, strict=True):
         row[: len(each)] = each

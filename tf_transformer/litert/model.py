@@ -12,13 +12,13 @@ from tf_transformer.litert.search import Predicted
 from tf_transformer.runs.descriptions import LITERT_MODEL
 
 ENCODE, DECODE = "encode", "decode"
-"""The signatures. That of the step comes first by the alphabet, and so it is the one that needs no copies."""
+"""The signatures. That of the step is alphabetically the first, and therefore the one that needs no copies."""
 MASK, MEMORY = "mask", ("memory_key_{}", "memory_value_{}")
-"""What `encode` gives and `decode` takes: [B, S], and of each layer [B, H, S, D/H]."""
+"""What `encode` gives and `decode` takes: the mask [B, S], and for each layer keys and values [B, H, S, D/H]."""
 CACHE, NEW = ("key_{}", "value_{}"), ("new_key_{}", "new_value_{}")
-"""What `decode` takes of each layer, [R, H, L, D/H], and what it gives to be put there, [R, H, 1, D/H]."""
+"""The cache of each layer that `decode` takes, [R, H, L, D/H], and the new position that it gives, [R, H, 1, D/H]."""
 FIRST_CAPACITY = 16
-"""Positions that a cache has room for at first; then it doubles."""
+"""Positions that a cache has room for at first; the room doubles when it is full."""
 
 
 class Encoded(NamedTuple):
@@ -30,20 +30,20 @@ class Encoded(NamedTuple):
     """keys and values of every layer, by the names of `MEMORY`"""
 
     def take(self, sentences: np.ndarray) -> "Encoded":
-        """Return that of some of the sentences."""
+        """Return the part of some of the sentences."""
         return Encoded(self.mask[sentences], {name: array[sentences] for name, array in self.memory.items()})
 
 
 class Model:
-    """A .tflite that `export --format litert` wrote. It is for one thread at a time.
+    """A .tflite file that `export --format litert` wrote. Only one thread may use it at a time.
 
     Args:
-        folder: where it lies.
-        layers: of the decoder.
-        threads: that LiteRT computes with; all cores by default.
+        folder: the folder of the file.
+        layers: the number of decoder layers.
+        threads: the number of threads that LiteRT uses; one per core by default.
 
     Raises:
-        InputError: it is missing, damaged, or of another origin.
+        InputError: the file is missing, damaged, or was not written by us.
     """
 
     def __init__(self, folder: Path, layers: int, threads: int | None = None):
@@ -54,7 +54,7 @@ class Model:
             self._interpreter = Interpreter(os.fspath(path), num_threads=threads or os.cpu_count())
             signatures = self._interpreter.get_signature_list()
         except (ValueError, RuntimeError) as error:
-            raise InputError(f"{path} is damaged, or no model of LiteRT: {str(error).splitlines()[0]}") from None
+            raise InputError(f"{path} is damaged or not a LiteRT model: {str(error).splitlines()[0]}") from None
         self.names = [name.format(i) for i in range(layers) for name in CACHE]
         self.new_names = [name.format(i) for i in range(layers) for name in NEW]
         self.memory_names = [name.format(i) for i in range(layers) for name in MEMORY]
@@ -66,12 +66,12 @@ class Model:
             ),
         }
         if {name: tuple(map(set, sides.values())) for name, sides in signatures.items()} != wanted:
-            raise InputError(f"{path} is not of ours: its signatures are {', '.join(sorted(signatures)) or 'none'}")
+            raise InputError(f"{path} is not our export: its signatures are {', '.join(sorted(signatures)) or 'none'}")
         runner = self._interpreter.get_signature_runner(DECODE)
         self.inputs = {name: each["index"] for name, each in runner.get_input_details().items()}
         self.outputs = {name: each["index"] for name, each in runner.get_output_details().items()}
         self.vocabulary = int(runner.get_input_details()["forbidden"]["shape"][0])
-        del runner  # it holds the interpreter, which would not give its memory then
+        del runner  # it holds the interpreter, which would then not give access to its memory
 
     def encode(self, ids: np.ndarray) -> Encoded:
         """Encode ids [B, S], int32, padded with 0."""
@@ -79,11 +79,11 @@ class Model:
         return Encoded(found.pop(MASK), found)
 
     def steps(self, encoded: Encoded, width: int) -> "CachedSteps":
-        """Return the steps of the decoder before the first one, of so many rows for each sentence."""
+        """Return the steps of the decoder, before the first one, with `width` rows for each sentence."""
         return CachedSteps(self, encoded, width)
 
     def resize(self, shapes: dict[str, tuple[int, ...]]) -> None:
-        """Give inputs of the step other shapes. What is in any of them is lost, and caches are zero."""
+        """Give inputs of the step other shapes. All inputs lose their content, and caches become zero."""
         for name, shape in shapes.items():
             self._interpreter.resize_tensor_input(self.inputs[name], shape)
         self._interpreter.allocate_tensors()
@@ -91,7 +91,7 @@ class Model:
             self.view(name)[...] = 0
 
     def view(self, name: str) -> np.ndarray:
-        """Return the memory of an input or an output of the step; it must be let go before the next one."""
+        """Return the memory of an input or an output of the step; it must be released before the next step."""
         index = self.inputs[name] if name in self.inputs else self.outputs[name]
         return self._interpreter.tensor(index)()
 
@@ -103,12 +103,12 @@ class Model:
 
 
 class CachedSteps:
-    """The steps of the decoder of a model, as `Steps` says. A model has one such at a time: it holds the cache.
+    """The steps of a model's decoder, as `Steps` describes. A model serves only one at a time: it holds the cache.
 
     Args:
-        model: what steps.
+        model: the model, which holds the cache.
         encoded: the sentences.
-        width: rows for each of them, K.
+        width: the number of rows for each sentence, K.
     """
 
     def __init__(self, model: Model, encoded: Encoded, width: int):
@@ -140,11 +140,11 @@ class CachedSteps:
         return self._model.view("logits").copy()
 
     def attention(self) -> np.ndarray:
-        """Return what the rows read of the source in the last step, [R, S]."""
+        """Return how much each row attended to the source in the last step, [R, S]."""
         return self._model.view("attention").copy()
 
     def take(self, sentences: np.ndarray, rows: np.ndarray) -> None:
-        """Go on with some of the sentences, numbers [b'], and of the rows, numbers [b' * K]."""
+        """Continue with some of the sentences, by their numbers [b'], and with rows, by theirs [b' * K]."""
         if len(sentences) < len(self._encoded.mask):
             kept = self._cached(rows)
             self._encoded = self._encoded.take(sentences)
@@ -158,7 +158,7 @@ class CachedSteps:
             cache[changed, :, : self._length] = cache[rows[changed], :, : self._length]
 
     def _cached(self, rows: Any) -> list[np.ndarray]:
-        """Return copies of what is cached of rows."""
+        """Return copies of the cached positions of rows."""
         return [self._model.view(name)[rows, :, : self._length].copy() for name in self._model.names]
 
     def _resize(self, kept: list[np.ndarray] | None = None) -> None:

@@ -1,6 +1,6 @@
 """Greedy search and beam search in NumPy, over a decoder's steps: `tf_transformer.decoding` without TensorFlow.
 
-What each search is, and why it stops where it does, is said there.
+The searches, and the rules by which they stop, are described there.
 """
 
 import functools
@@ -16,54 +16,54 @@ IMPOSSIBLE = np.float32(-np.inf)
 
 
 class Predicted(NamedTuple):
-    """What a step says of the next token of R rows."""
+    """What a step predicts as the next token of R rows."""
 
     tokens: np.ndarray
     """[R, C], int32: the C most probable ones, the best first"""
     logits: np.ndarray
-    """[R, C], float32: theirs"""
+    """[R, C], float32: the logits of these tokens"""
     normalizers: np.ndarray
-    """[R], float32: what is taken from a logit to make it a log-probability"""
+    """[R], float32: what to subtract from a logit to get a log-probability"""
 
 
 class Steps(Protocol):
-    """The steps of a decoder, of K rows for each of b sentences; it keeps what the steps before have left."""
+    """The steps of a decoder, with K rows for each of b sentences. It keeps a cache of the steps before."""
 
     vocabulary: int
-    """tokens, V"""
+    """the number of tokens, V"""
 
     def step(self, ids: np.ndarray, forbidden: np.ndarray, count: int) -> Predicted:
         """Read a token [R] in every row, and predict the next one.
 
         Args:
             ids: the tokens, int32.
-            forbidden: [V], float32: -inf for tokens that are not predicted, 0 for the others.
-            count: tokens to predict, C.
+            forbidden: [V], float32: -inf for tokens that may not be predicted, 0 for the others.
+            count: the number of tokens to predict, C.
         """
 
     def logits(self) -> np.ndarray:
         """Return the logits [R, V] of the last step."""
 
     def attention(self) -> np.ndarray:
-        """Return what the rows read of the source in the last step, [R, S]."""
+        """Return how much each row attended to the source in the last step, [R, S]."""
 
     def take(self, sentences: np.ndarray, rows: np.ndarray) -> None:
-        """Go on with some of the sentences, numbers [b'], and of the rows, numbers [b' * K]."""
+        """Continue with some of the sentences, by their numbers [b'], and with rows, by theirs [b' * K]."""
 
 
 class Hypotheses(NamedTuple):
     """What a search found for B sentences: N hypotheses each, the best first."""
 
     ids: np.ndarray
-    """[B, N, T], int32: the tokens, the end token among them where one came; padded"""
+    """[B, N, T], int32: the tokens, with the end token if there is one, then padding"""
     scores: np.ndarray
-    """[B, N], float32: what they are ranked by; -inf where there are fewer than N"""
+    """[B, N], float32: the values that they are ranked by; -inf where there are fewer than N"""
     log_probabilities: np.ndarray
-    """[B, N], float32: of the tokens, summed"""
+    """[B, N], float32: the sums over the tokens"""
 
 
 def length_penalty(length: Any, decoding: DecodingConfig) -> Any:
-    """Return ((k + length) / (k + 1))^alpha, by which a summed log-probability is divided."""
+    """Return the penalty ((k + length) / (k + 1))^alpha, by which a summed log-probability is divided."""
     offset = np.float32(decoding.length_penalty_offset)
     return ((offset + np.asarray(length, np.float32)) / (offset + 1)) ** np.float32(decoding.length_penalty)
 
@@ -74,12 +74,12 @@ def search(
     """Search for the best hypotheses of B sentences.
 
     Args:
-        steps: of a decoder.
-        first: [B]: what it reads before the first token of a hypothesis.
-        limits: [B]: most tokens of a hypothesis; a sentence of limit 0 gets none.
-        padding: [B, S], boolean: the source positions that hold nothing.
+        steps: the steps of a decoder.
+        first: [B]: the token that it reads before the first token of a hypothesis.
+        limits: [B]: the most tokens of a hypothesis; a sentence with limit 0 gets none.
+        padding: [B, S], boolean: which source positions are padding.
         decoding: how to search.
-        n_best: hypotheses of each, N.
+        n_best: the number of hypotheses for each sentence, N.
     """
     size, width = len(limits), decoding.beam_size
     state = _State.begun(first, limits, padding, width)
@@ -101,22 +101,22 @@ def search(
 
 
 class _State(NamedTuple):
-    """K hypotheses that are not final for each of the b sentences still searched for, and their final ones."""
+    """K unfinished hypotheses for each of the b sentences that are still being searched, and their final ones."""
 
     places: np.ndarray
     """[b]: the numbers of the sentences"""
     first: np.ndarray
-    """[b]: what is read at position 0"""
+    """[b]: the token that is read at position 0"""
     limits: np.ndarray
     """[b]"""
     ids: np.ndarray
     """[b, K, T]"""
     log_probabilities: np.ndarray
-    """[b, K]; -inf in the place of a hypothesis that is not there"""
+    """[b, K]; -inf where there is no hypothesis"""
     covered: np.ndarray
-    """[b, K, S]: the attention that source positions have had"""
+    """[b, K, S]: the attention that source positions have received"""
     final: Hypotheses
-    """the K best final ones"""
+    """the K best final hypotheses of each sentence"""
 
     @classmethod
     def begun(cls, first: np.ndarray, limits: np.ndarray, padding: np.ndarray, width: int) -> "_State":
@@ -136,7 +136,7 @@ class _State(NamedTuple):
 
 
 class _Results:
-    """The final hypotheses of all sentences, those that are still searched for as of some time before."""
+    """The final hypotheses of all sentences, outdated for those that are still being searched."""
 
     def __init__(self, size: int, width: int):
         self._ids: list[list[np.ndarray]] = [[] for _ in range(size)]
@@ -151,7 +151,7 @@ class _Results:
             self._ids[place] = list(ids)
 
     def best(self, n_best: int, limits: np.ndarray) -> Hypotheses:
-        """Return the N best of each sentence; one that may have no token has an empty one of score 0."""
+        """Return the N best of each sentence; a sentence with limit 0 has one empty hypothesis with score 0."""
         scores, log_probabilities = self._scores[:, :n_best].copy(), self._log_probabilities[:, :n_best].copy()
         log_probabilities[scores == IMPOSSIBLE] = IMPOSSIBLE
         rows = [
@@ -170,7 +170,7 @@ class _Results:
 def _advance(
     steps: Steps, state: _State, position: int, decoding: DecodingConfig, n_best: int
 ) -> tuple[_State, np.ndarray]:
-    """Return the state a token later, and the rows [b * K] that the hypotheses continue."""
+    """Return the state after one more token, and the rows [b * K] that its hypotheses continue."""
     size, width = state.log_probabilities.shape
     choices = 2 * width if width > 1 else 1
     tokens, gained, covered = _continuations(steps, state, position, decoding, choices)
@@ -187,7 +187,7 @@ def _advance(
         reward = np.log(np.clip(covered, 1e-9, 1)).sum(axis=-1)
         scores += np.float32(decoding.coverage_penalty) * np.take_along_axis(reward, parents, axis=1)
     scores[~is_final] = IMPOSSIBLE
-    scores[:, width:] = IMPOSSIBLE  # one that ends must be among the best K, as one that goes on must
+    scores[:, width:] = IMPOSSIBLE  # one that ends must be among the best K, just like one that continues
     final = _best(state.final, Hypotheses(ids, scores, best), width)
     best = np.where(is_final, IMPOSSIBLE, best)
     kept = np.argsort(-best, axis=1, kind="stable")[:, :width]
@@ -206,7 +206,7 @@ def _advance(
 def _continuations(
     steps: Steps, state: _State, position: int, decoding: DecodingConfig, count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the best next tokens of all rows [R, C], their log-probabilities, and what is covered by then."""
+    """Return the best next tokens of all rows [R, C], their log-probabilities, and the attention received by then."""
     size, width, _ = state.ids.shape
     rows = state.ids.reshape(size * width, position)
     last = rows[:, -1] if position else np.repeat(state.first, width)
@@ -219,7 +219,7 @@ def _continuations(
             left = allowed[row, END]
             allowed[row, repeated] = IMPOSSIBLE
             if allowed[row].max() == IMPOSSIBLE:
-                allowed[row, END] = left  # where nothing else may follow, the end does
+                allowed[row, END] = left  # the end is allowed where no other token is
         tokens = np.argsort(-allowed, axis=1, kind="stable")[:, : tokens.shape[1]].astype(np.int32)
         logits = np.take_along_axis(allowed, tokens, axis=1)
     gained = logits - found.normalizers[:, None]
@@ -231,17 +231,17 @@ def _continuations(
 
 @functools.lru_cache(4)
 def _forbidden(vocabulary: int, ban_unknown: bool, ban_end: bool) -> np.ndarray:
-    """Return [V], float32: -inf at the tokens that may not stand at a position."""
+    """Return [V], float32: -inf for the tokens that are not allowed at a position."""
     forbidden = np.zeros(vocabulary, np.float32)
     forbidden[[PAD, START, *([UNKNOWN] if ban_unknown else [])]] = IMPOSSIBLE
-    if ban_end and (forbidden == 0).sum() > 1:  # where nothing else may follow, the end does
+    if ban_end and (forbidden == 0).sum() > 1:  # the end is allowed where no other token is
         forbidden[END] = IMPOSSIBLE
     forbidden.flags.writeable = False
     return forbidden
 
 
 def _completing(rows: np.ndarray, n: int) -> Iterator[np.ndarray]:
-    """Yield for each row of tokens [R, T] those that would complete an n-gram that it has already."""
+    """Yield, for each row of tokens [R, T], those that would complete an n-gram that the row already has."""
     length = rows.shape[1]
     for row in rows:
         if length < n:
@@ -252,7 +252,7 @@ def _completing(rows: np.ndarray, n: int) -> Iterator[np.ndarray]:
 
 
 def _best(old: Hypotheses, new: Hypotheses, count: int) -> Hypotheses:
-    """Return the `count` best of both; the ids of the new ones are a token longer."""
+    """Return the `count` best hypotheses of both; the ids of `new` are one token longer."""
     old = old._replace(ids=np.pad(old.ids, [(0, 0), (0, 0), (0, new.ids.shape[2] - old.ids.shape[2])]))
     ids, scores, log_probabilities = (np.concatenate(both, axis=1) for both in zip(old, new, strict=True))
     chosen = np.argsort(-scores, axis=1, kind="stable")[:, :count]
@@ -271,7 +271,7 @@ def _is_enough(
     decoding: DecodingConfig,
     n_best: int,
 ) -> np.ndarray:
-    """Return [b], boolean: whether no hypothesis that goes on can become one of the N best, or is likely to."""
+    """Return [b], boolean: whether to stop searching each sentence, by the stopping rule of `decoding`."""
     worst = final.scores[:, -1]
     if decoding.early_stopping:
         return worst > IMPOSSIBLE

@@ -1,4 +1,4 @@
-"""Strings in, strings out, by LiteRT: vocabularies, model and search together."""
+"""Strings in, strings out, with LiteRT: vocabularies, model and search together."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from tf_transformer.runs.descriptions import LITERT_MODEL, Described, is_litert
 from tf_transformer.vocabulary import SPACE_MARK, Vocabulary
 
 BATCH_TOKENS = 2048
-"""Most source tokens that are translated at once, padding included."""
+"""The most source tokens that are translated at once, including padding."""
 
 
 class Found(NamedTuple):
@@ -26,29 +26,29 @@ class Found(NamedTuple):
 
     source: Encoded
     ids: list[list[int]]
-    """the tokens of each, the end token among them where one came"""
+    """the tokens of each, with the end token if there is one"""
     texts: list[str]
-    """empty where the search found fewer"""
+    """the texts; empty where the search found fewer"""
     scores: list[float]
-    """what they are ranked by; -inf where there is none"""
+    """the values that they are ranked by; -inf where there is none"""
     log_probabilities: list[float]
-    """of the tokens, summed"""
+    """the sum over the tokens of each"""
 
 
 class Translator:
-    """Translates strings: `Translator.load("exported")` has what `export --format litert` wrote.
+    """Translates strings. `Translator.load("exported")` loads what `export --format litert` wrote.
 
-    It may be used by several threads, which take turns.
+    Several threads may use it; they take turns.
 
     Args:
-        model: of LiteRT.
+        model: the LiteRT model.
         source: the vocabulary of the source language.
         target: that of the target language.
-        decoding: how a translation is searched for, and between which languages where the model has several.
-        max_positions: that the model has learned; None where any will do.
+        decoding: how to search, and between which languages if the model has several.
+        max_positions: the number of positions that the model has learned; None if it takes any.
 
     Raises:
-        InputError: a language that the model does not have; drawing, which this runtime has not.
+        InputError: a language that the model does not have; sampling, which this class does not support.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Translator:
     ):
         if decoding.temperature:
             raise InputError(
-                f"LiteRT searches, greedily or by a beam, and draws no tokens. Received: {decoding.temperature=}"
+                f"LiteRT cannot sample: use a sampling temperature of 0. Received: {decoding.temperature=}"
             )
         decoding.check_languages(source.languages)
         self.model = model
@@ -70,8 +70,8 @@ class Translator:
         self.decoding = decoding
         self.max_positions = max_positions
         self._before = int(bool(source.languages))
-        """tokens before the text, on both sides"""
-        decoding.most_source(max_positions, self._before)  # there must be room
+        """the number of tokens before the text, on both sides"""
+        decoding.most_source(max_positions, self._before)  # raises if there is no room
         self._turn = threading.Lock()
 
     @classmethod
@@ -81,12 +81,12 @@ class Translator:
         """Return the translator of a folder that `export --format litert` wrote.
 
         Args:
-            path: the folder, or what has been read of it.
-            decoding: how to search; by default as it was exported.
-            threads: that LiteRT computes with; all cores by default.
+            path: the folder, or its `Described`.
+            decoding: how to search; by default as chosen for the export.
+            threads: the number of threads that LiteRT uses; one per core by default.
 
         Raises:
-            InputError: not such a folder, or a damaged one.
+            InputError: a folder that is no such export, or is damaged.
         """
         folder = Path(path) if not isinstance(path, Described) else path.path
         if not is_litert(folder):
@@ -105,20 +105,20 @@ class Translator:
         )
 
     def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
-        """Translate any number of sentences; warnings name those that were cut, by their numbers where they have some.
+        """Translate any number of sentences. Warnings name those that were cut, by `numbers` if these are given.
 
         Raises:
-            InputError: no languages, where the model has several.
+            InputError: no languages, although the model has several.
         """
         return [best for [(best, _)] in self.n_best_strings(sentences, 1, numbers)]
 
     def n_best_strings(
         self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
     ) -> list[list[tuple[str, float]]]:
-        """Translate sentences in n ways each: the translations with their scores, the best first.
+        """Translate sentences in n ways each, and return them with their scores, the best first.
 
         Raises:
-            InputError: more than the beam size; no languages, where the model has several.
+            InputError: n above the beam size; no languages, although the model has several.
         """
         found = self.search(sentences, n)
         warn_of_cut(sentences, [i for i, each in enumerate(found) if each.source.is_cut], numbers)
@@ -128,7 +128,7 @@ class Translator:
         ]
 
     def search(self, sentences: list[str], n: int = 1, directions: Directions = None) -> list[Found]:
-        """Search for n translations of each sentence, in batches of like lengths.
+        """Search for n translations of each sentence, in batches of similar lengths.
 
         Raises:
             InputError: as `n_best_strings`; a language that the model does not have.
@@ -144,7 +144,7 @@ class Translator:
         return [found[i] for i in range(len(sources))]
 
     def check_n_best(self, n: int) -> None:
-        """Raise InputError where a search has not as many hypotheses."""
+        """Raise InputError if a search has fewer than n hypotheses."""
         self.decoding.check_n_best(n)
 
     def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
@@ -174,9 +174,9 @@ class Translator:
         return scores, [source.is_cut or target.is_cut for source, target in both]
 
     def attention(self, found: Sequence[Found]) -> list[np.ndarray]:
-        """Return what each token of the best translations attended to: [T, S] of each sentence.
+        """Return how much each token of the best translations attended to the source: [T, S] for each sentence.
 
-        It is the mean of the heads of the layer that was chosen when the model was exported.
+        It is the mean over the heads of the layer that was chosen when the model was exported.
         """
         weights: dict[int, np.ndarray] = {}
         lengths = [max(len(each.source.ids), len(each.ids[0])) for each in found]
@@ -190,7 +190,7 @@ class Translator:
         return [weights[i] for i in range(len(found))]
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
-        """Return how many source tokens the search takes of each sentence, the end token among them."""
+        """Return how many source tokens the search takes of each sentence, including the end token."""
         added, most = 1 + self._before, self.decoding.most_source(self.max_positions, self._before)
         return [min(len(ids) + added, most) for ids in tokenised(self.source, sentences)]
 
@@ -206,17 +206,17 @@ class Translator:
         return search(steps, first, limits, ids == PAD, self.decoding, n)
 
     def _begun(self, ids: np.ndarray, sources: list[Encoded], width: int) -> tuple[CachedSteps, np.ndarray]:
-        """Return steps that have read what comes before the text, and what is read then, [B]."""
+        """Return steps that have read what comes before the text, and the tokens [B] to read next."""
         steps = self.model.steps(self.model.encode(ids), width)
         first = np.full(len(ids), START, np.int32)
         if self.target.languages:
-            # The start token is read now; the language follows, at what is position 0 of the search.
+            # The start token is read now. The language follows, at position 0 of the search.
             steps.step(np.repeat(first, width), self._nothing, 1)
             first = np.array([each.towards for each in sources], np.int32)
         return steps, first
 
     def _read(self, sources: list[Encoded], labels: np.ndarray) -> Iterator[tuple[CachedSteps, np.ndarray]]:
-        """Read given targets [B, T]; for each position yield the steps as they are then, and normalizers [B]."""
+        """Read given targets [B, T]. For each position, yield the steps after it and the normalizers [B]."""
         steps, first = self._begun(padded([each.ids for each in sources]), sources, 1)
         for ids in np.concatenate([first[:, None], labels], axis=1)[:, :-1].T:
             yield steps, steps.step(np.ascontiguousarray(ids), self._nothing, 1).normalizers
@@ -236,11 +236,11 @@ class Translator:
 
     @property
     def _nothing(self) -> np.ndarray:
-        """[V]: no token is forbidden."""
+        """Return [V], zeros, which forbid no token."""
         return np.zeros(self.model.vocabulary, np.float32)
 
     def _limits(self, tokens: np.ndarray) -> np.ndarray:
-        """Return the most target tokens of sources of so many tokens, the end token among them; see `Search`."""
+        """Return the most target tokens, including the end token, for sources of so many tokens; see `Search`."""
         limits = tokens - 1 + self.decoding.max_extra_length
         most = self.decoding.most_written(self.max_positions, self._before)
         return limits if most is None else np.minimum(limits, most)

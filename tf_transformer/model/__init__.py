@@ -1,4 +1,4 @@
-"""The Transformer and its layers, in pure Keras: they run on every Keras backend."""
+"""The Transformer and its layers in pure Keras, which run on every Keras backend."""
 
 from tf_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
 from tf_transformer.model.decoder import Decoder, DecoderLayer

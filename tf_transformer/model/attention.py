@@ -14,11 +14,11 @@ from tf_transformer.model.scaled_dot_product import scaled_dot_product_attention
 
 @keras.saving.register_keras_serializable("tf_transformer")
 class MultiHeadAttention(ExplicitMaskLayer):
-    """Multi-head attention (paper 3.2.2), heads of d_model // num_heads.
+    """Multi-head attention (paper 3.2.2), with heads of width d_model // num_heads.
 
-    Called without a context it is self-attention, and its first call (or `build`) decides which of the two it is:
-    self-attention projects query, key and value by one fused product; attention to a context projects the query by
-    one, key and value by another.
+    Called without a context, the layer is self-attention, which projects query, key and value with one fused product.
+    With a context, it projects the query with one product, and key and value with another. The first call (or `build`)
+    decides which of the two it is from then on.
 
     Args:
         d_model: width of query and output, D.
@@ -26,13 +26,13 @@ class MultiHeadAttention(ExplicitMaskLayer):
         dropout_rate: on the attention weights; the paper has none there.
 
     Raises:
-        ValueError: d_model does not divide by num_heads.
+        ValueError: d_model is not a multiple of num_heads.
     """
 
     def __init__(self, *, d_model: int, num_heads: int, dropout_rate: float = 0.0, **kwargs: Any):
         super().__init__(**kwargs)
         if num_heads < 1 or d_model % num_heads:
-            raise ValueError(f"d_model must divide by num_heads. Received: {d_model=}, {num_heads=}")
+            raise ValueError(f"d_model must be a multiple of num_heads. Received: {d_model=}, {num_heads=}")
         self.d_model = d_model
         self.num_heads = num_heads
         self.dropout_rate = dropout_rate
@@ -57,22 +57,22 @@ class MultiHeadAttention(ExplicitMaskLayer):
         """Attend. query [B, T, D], context [B, S, any] -> output [B, T, D] and weights [B, H, T, S].
 
         Args:
-            query: what attends.
-            context: what is attended to; the query itself by default.
+            query: the positions that attend.
+            context: the positions that are attended to; the query itself by default.
             mask: boolean, True = attend, broadcasting to [B, T, S]; see `padding_mask` and `causal_mask`. [B, S] is
                 taken for a padding mask.
-            training: whether to drop.
+            training: whether to apply dropout.
 
         Raises:
-            ValueError: a mask of another rank, or a context where the layer was built without one (or none where
-                it was built with one).
+            ValueError: a mask of another rank; a context, although the layer was built without one, or none,
+                although it was built with one.
         """
         if (context is None) != self.is_self_attention:
             built = "self-attention" if self.is_self_attention else "attention to a context"
             raise ValueError(f"this layer was built for {built}; make another for the other kind. Received: {context=}")
         mask = None if mask is None else boolean(mask)
         if mask is not None and len(mask.shape) == 2:
-            # What Keras itself hands on from `Embedding(mask_zero=True)`: the padding of what is attended to.
+            # Keras itself passes such a padding mask of the attended positions on from `Embedding(mask_zero=True)`.
             mask = ops.expand_dims(mask, axis=1)
         if context is None:
             query, key, value = self._split_heads(self.query_key_value(query), 3)
@@ -119,13 +119,13 @@ class MultiHeadAttention(ExplicitMaskLayer):
 
         Args:
             x: the new positions, [B * K, D].
-            context: of `project_context`.
+            context: what `project_context` returned.
             mask: boolean, True = attend, [B, 1, S].
 
         Returns:
             The output [B * K, D] and the weights [B, H, K, S].
         """
-        # The rows of a context attend to it as the positions of one query would: it is there once.
+        # The K rows of a context attend to it as if they were positions of one query, so that it need not be repeated.
         shape = (ops.shape(context.key)[0], -1, self.num_heads, self.d_model // self.num_heads)
         query = ops.transpose(ops.reshape(self.query(x), shape), (0, 2, 1, 3))
         output, weights = scaled_dot_product_attention(query, *context, ops.expand_dims(mask, axis=1))

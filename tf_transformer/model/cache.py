@@ -1,4 +1,4 @@
-"""Projected keys and values: what attention reads, and what a cache keeps between the steps of decoding."""
+"""Projected keys and values, which attention reads and a cache keeps between the steps of decoding."""
 
 import math
 from typing import Any, NamedTuple
@@ -28,9 +28,9 @@ class KeyValue(NamedTuple):
 
 
 class FixedKeyValue(NamedTuple):
-    """A cache with room for S positions, filled one by one: all shapes stay as they are, as XLA needs it.
+    """A cache with room for S positions, which are filled one by one. No shape changes, as XLA requires.
 
-    On the TensorFlow backend `attend` makes an op of XLA.
+    On the TensorFlow backend, `attend` makes an XLA op.
     """
 
     key: Any
@@ -39,7 +39,7 @@ class FixedKeyValue(NamedTuple):
     """[B, H, S, D/H]"""
 
     def attend(self, query: Any, new: KeyValue, position: Any) -> tuple[Any, Any, "FixedKeyValue"]:
-        """As `KeyValue.attend`, with the new position put in its place."""
+        """As `KeyValue.attend`, except that the new position is written to its place in the cache."""
         start = (0, 0, position, 0)
         filled = FixedKeyValue(*(ops.slice_update(old, start, one) for old, one in zip(self, new, strict=True)))
         mask = ops.reshape(ops.arange(ops.shape(self.key)[2]) <= position, (1, 1, -1))
@@ -48,9 +48,9 @@ class FixedKeyValue(NamedTuple):
 
 
 class ReadKeyValue(NamedTuple):
-    """A cache that is read where it lies, and that its owner fills: a step gives the new position alone.
+    """A cache that a step only reads. The step returns the new position alone, and the owner of the cache stores it.
 
-    It has room for S positions, of which those before the new one are filled; the others must be finite.
+    The cache has room for S positions. Those before the new one are filled; the others must be finite.
     """
 
     key: Any
@@ -59,9 +59,9 @@ class ReadKeyValue(NamedTuple):
     """[B, H, S, D/H]"""
 
     def attend(self, query: Any, new: KeyValue, position: Any) -> tuple[Any, Any, KeyValue]:
-        """As `KeyValue.attend`, but for the last result, which is the new position; the weights are [B, H, 1, S + 1].
+        """As `KeyValue.attend`, but the weights are [B, H, 1, S + 1], and the last result is the new position.
 
-        The new position is the last one, whatever is not filled before it. Nothing as large as the cache is made.
+        The new position comes last, after places that are not filled yet. Nothing as large as the cache is made.
         """
         query = query * (1 / math.sqrt(query.shape[-1]))
         room = ops.cast(ops.arange(ops.shape(self.key)[2]) >= position, query.dtype)

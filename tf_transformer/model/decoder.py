@@ -18,7 +18,7 @@ from tf_transformer.model.stack import Stack
 
 
 class Memory(NamedTuple):
-    """What the decoder reads of the source: computed once a sentence."""
+    """What the decoder reads of the source; it is computed once per sentence."""
 
     layers: tuple[KeyValue, ...]
     """the projected source of every layer"""
@@ -77,14 +77,14 @@ class DecoderLayer(ExplicitMaskLayer):
             mask: boolean, True = attend, broadcasting to [B, T, T], in addition to the causal mask that the layer
                 itself applies.
             context_mask: boolean, True = attend, broadcasting to [B, T, S].
-            training: whether to drop.
+            training: whether to apply dropout.
         """
         return self.call_with_weights(x, context, mask, context_mask, training)[0]
 
     def call_with_weights(
         self, x: Any, context: Any, mask: Any = None, context_mask: Any = None, training: bool | None = None
     ) -> tuple[Any, Any, Any]:
-        """As `call`, of a layer that is built.
+        """As `call`, for a layer that is built.
 
         Returns:
             The output [B, T, D], the weights of self-attention [B, H, T, T], and those on the context [B, H, T, S].

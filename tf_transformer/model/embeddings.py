@@ -17,7 +17,8 @@ from tf_transformer.model.positions import KINDS, positional_encoding
 class TokenEmbedding(keras.layers.Layer):
     """A vector for every token; the same weights may give the logits (paper 3.4).
 
-    ids [B, T] -> [B, T, D], already multiplied by sqrt(D). Initially N(0, D^-0.5), so of unit variance then.
+    ids [B, T] -> [B, T, D], already multiplied by sqrt(D). The initial table is N(0, D^-0.5), which gives unit
+    variance.
     """
 
     def __init__(self, vocab_size: int, d_model: int, **kwargs: Any):
@@ -36,23 +37,23 @@ class TokenEmbedding(keras.layers.Layer):
 
     def call(self, ids: Any) -> Any:
         """Embed ids [B, T] -> [B, T, D]; the gradient of a row is summed in the type of the table."""
-        # Under several replicas Keras builds its losses from a first batch that it averages, ids included.
+        # With several replicas, Keras builds its losses from a first batch that it averages, including the ids.
         ids = ops.cast(ids, "int32")
-        # The reshape changes nothing: it reads the variable, for a custom gradient takes tensors only.
+        # The reshape only reads the variable, because a custom gradient takes tensors only.
         table = ops.reshape(self.table, (self.vocab_size, self.d_model))
         return ops.cast(_rows(table, ids), self.compute_dtype) * math.sqrt(self.d_model)
 
     def logits(self, x: Any) -> Any:
-        """Project x [..., D] on the table: [..., V], in the type of the table, whatever that of x."""
+        """Project x [..., D] on the table: [..., V], in the type of the table, whatever the type of x."""
         rows = ops.cast(ops.reshape(x, (-1, self.d_model)), self.variable_dtype)
         if len(x.shape) == 2:
-            # The few rows of a decoding step: TensorFlow's product of them with a transposed table is several times
-            # slower than this one, on a CPU without oneDNN.
+            # For the few rows of a decoding step, TensorFlow's product with a transposed table is several times slower
+            # than this one on a CPU without oneDNN.
             return ops.transpose(ops.matmul(self.table, ops.transpose(rows)))
         return ops.reshape(ops.matmul(rows, ops.transpose(self.table)), (*ops.shape(x)[:-1], self.vocab_size))
 
     def quantize(self, mode: str | None = None, **_: Any) -> None:
-        """Refuse, as `Linear.quantize`."""
+        """Refuse quantisation, as `Linear.quantize` does."""
         raise NotImplementedError(not_quantized(self, mode))
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
@@ -67,8 +68,8 @@ class TokenEmbedding(keras.layers.Layer):
 def _rows(table: Any, ids: Any) -> Any:
     """Take the rows [..., D] of table [V, D], with a dense gradient.
 
-    A table that also makes the logits has a dense gradient from there; TensorFlow would join it with a sparse one
-    by sorting all rows of both.
+    A table that also makes the logits has a dense gradient from these. TensorFlow would add a sparse gradient to it by
+    sorting all rows of both.
     """
 
     def take(table: Any) -> Any:
@@ -127,7 +128,7 @@ class PositionalEmbedding(keras.layers.Layer):
             )
 
     def call(self, ids: Any, start: Any = 0, training: bool | None = None) -> Any:
-        """Embed ids [B, T], whose first one stands at position `start`, -> [B, T, D]."""
+        """Embed ids [B, T], the first of which is at position `start`, -> [B, T, D]."""
         length = ops.shape(ids)[1]
         if self.positions != "learned":
             positions = positional_encoding(length, self.d_model, start, self.positions)

@@ -54,7 +54,7 @@ class EncoderLayer(ExplicitMaskLayer):
         return self.call_with_weights(x, mask, training)[0]
 
     def call_with_weights(self, x: Any, mask: Any = None, training: bool | None = None) -> tuple[Any, Any]:
-        """As `call`, of a layer that is built: the output, and the weights of its attention [B, H, S, S]."""
+        """As `call`, for a layer that is built; returns the output and the weights of its attention [B, H, S, S]."""
         y, weights = self.self_attention(self.residual.enter(x), mask=mask, training=training)
         return self.feed_forward(self.residual.leave(x, y, training), training=training), weights
 

@@ -8,11 +8,11 @@ from tf_transformer.model.low_rank import LowRank
 
 
 class ExplicitMaskLayer(LowRank, keras.layers.Layer):
-    """A layer that takes attention masks as arguments, and hands padding masks of Keras on.
+    """A layer that takes attention masks as arguments, and passes padding masks of Keras on.
 
     Keras attaches a padding mask [B, T] to the output of `Embedding(mask_zero=True)`, and gives it to the next layer as
-    `mask`; that layer must attach it to its own output for those after it. Keras would attach an attention mask too,
-    [B, T, S], and later layers and losses would take it for one of padding.
+    `mask`. That layer must attach it to its own output for later layers. Keras would attach an attention mask [B, T, S]
+    too, and later layers and losses would take it for a padding mask.
     """
 
     def __init__(self, **kwargs: Any):

@@ -29,7 +29,7 @@ class FeedForward(LowRank, keras.layers.Layer):
     def __init__(self, d_model: int, dff: int, dropout_rate: float = 0.1, **kwargs: Any):
         options, kwargs = taken(FeedForwardOptions, kwargs)
         super().__init__(**kwargs)
-        self.supports_masking = True  # it changes every position alone
+        self.supports_masking = True  # it changes each position by itself
         self.config: dict[str, Any] = dict(d_model=d_model, dff=dff, dropout_rate=dropout_rate, **asdict(options))
         policy = self.dtype_policy
         self.inner = Linear(dff, activation=options.activation, name="inner", dtype=policy)

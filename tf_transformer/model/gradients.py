@@ -1,4 +1,4 @@
-"""Gradients that are written out."""
+"""Functions with explicit gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,9 +7,9 @@ from keras import ops
 
 
 def with_gradient(function: Callable[[Any], tuple[Any, Callable[[Any], Any]]], x: Any) -> Any:
-    """Call a function that returns its value, and what makes the gradient of `x` of that of the value.
+    """Call a function that returns its value, and a function from the gradient of the value to that of `x`.
 
-    What else the function reads must be no variable: Keras passes on the gradient of `x` alone.
+    The function may not read variables, because Keras passes on only the gradient of `x`.
     """
 
     @ops.custom_gradient
@@ -17,7 +17,7 @@ def with_gradient(function: Callable[[Any], tuple[Any, Callable[[Any], Any]]], x
         value, gradient = function(x)
 
         def backward(*args: Any, upstream: Any = None) -> Any:
-            return gradient(args[0] if upstream is None else upstream)  # as the backend gives it
+            return gradient(args[0] if upstream is None else upstream)  # which of the two depends on the backend
 
         return value, backward
 

@@ -10,8 +10,8 @@ from keras import ops
 class Linear(keras.layers.Layer):
     """`activation(x @ kernel + bias)`, x [..., D] -> [..., units].
 
-    It flattens the leading axes first: `keras.layers.Dense` on [B, T, D] becomes a batched product whose gradient
-    is a kernel for every row of the batch.
+    It flattens the leading axes first, because `keras.layers.Dense` on [B, T, D] becomes a batched product whose
+    gradient has a kernel for every row of the batch.
 
     Args:
         units: size of the last axis of the output.
@@ -19,7 +19,7 @@ class Linear(keras.layers.Layer):
             Glorot-uniform with its own fans, as if it stood alone.
         activation: name of a Keras activation; none by default.
         use_bias: whether to add a bias, initially zero.
-        lora_rank: as in `enable_lora`, which is called where it is given.
+        lora_rank: as in `enable_lora`, which `build` calls if this is given.
         lora_alpha: as in `enable_lora`.
     """
 
@@ -36,8 +36,8 @@ class Linear(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         if units % parts:
-            raise ValueError(f"units must divide by parts. Received: {units=}, {parts=}")
-        self.supports_masking = True  # it changes every position alone
+            raise ValueError(f"units must be a multiple of parts. Received: {units=}, {parts=}")
+        self.supports_masking = True  # it changes each position by itself
         self.units = units
         self.parts = parts
         self.activation = keras.activations.get(activation)
@@ -48,7 +48,7 @@ class Linear(keras.layers.Layer):
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Create the weights for inputs [..., D]."""
-        # Made here, for each draws its seed when it is made: a strategy may call for the values more than once.
+        # Each draws its seed when it is made. A strategy may ask for the values more than once, so they are made here.
         initializers = [keras.initializers.GlorotUniform() for _ in range(self.parts)]
 
         def initial(shape: tuple[int, int], dtype: str) -> Any:
@@ -71,21 +71,21 @@ class Linear(keras.layers.Layer):
     ) -> None:
         """Freeze the kernel [D, units], and learn a product of low rank beside it (LoRA, Hu et al. 2021).
 
-        What `keras.layers.Dense.enable_lora` does, by the same names: the kernel counts as
-        `kernel + lora_alpha / rank * lora_kernel_a @ lora_kernel_b`. Nothing changes at first, for the second factor is
-        zero. Fused projections have the first factor in common.
+        It does what `keras.layers.Dense.enable_lora` does, with the same names. The effective kernel is
+        `kernel + lora_alpha / rank * lora_kernel_a @ lora_kernel_b`. Nothing changes at first, because the second
+        factor is zero. Fused projections share the first factor.
 
         Args:
-            rank: of the product, R: the factors are [D, R] and [R, units].
-            a_initializer: of the first factor.
-            b_initializer: of the second.
+            rank: the rank of the product, R; the factors are [D, R] and [R, units].
+            a_initializer: the initializer of the first factor.
+            b_initializer: the initializer of the second factor.
             lora_alpha: scales the product; the rank by default.
 
         Raises:
             ValueError: a layer that is not built, or has such factors already.
         """
         if not self.built or self.lora_enabled:
-            raise ValueError("LoRA is enabled once, on a layer that is built")
+            raise ValueError("LoRA can be enabled only once, on a layer that is built")
         self.lora_rank, self.lora_alpha = rank, rank if lora_alpha is None else lora_alpha
         self.lora_scale = self.lora_alpha / rank
         self._tracker.unlock()
@@ -103,7 +103,7 @@ class Linear(keras.layers.Layer):
         rows = ops.reshape(x, (-1, x.shape[-1]))
         y = ops.matmul(rows, self.kernel)
         if self.lora_enabled:
-            # By the few columns first: no gradient of the size of the kernel is made.
+            # Multiplying by the narrow factor first avoids a gradient of the size of the kernel.
             change = ops.matmul(ops.matmul(rows, self.lora_kernel_a), self.lora_kernel_b)
             y = ops.add(y, ops.multiply(change, self.lora_scale))
         if self.use_bias:
@@ -115,7 +115,7 @@ class Linear(keras.layers.Layer):
         """Refuse Keras's quantisation, in which int8 products take longer than float32 ones on CPUs.
 
         Raises:
-            NotImplementedError: always; `Model.quantize` makes a warning of it.
+            NotImplementedError: always; `Model.quantize` turns it into a warning.
         """
         raise NotImplementedError(not_quantized(self, mode))
 
@@ -135,8 +135,8 @@ class Linear(keras.layers.Layer):
 
 
 def not_quantized(layer: keras.layers.Layer, mode: str | None) -> str:
-    """Return why a layer stays as it is, and what to do instead."""
+    """Return why a layer is not quantised, and what to do instead."""
     return (
-        f"{type(layer).__name__} keeps its type: Keras's {mode} is slower than float32 on CPUs. "
-        "tf-transformer export --format litert --quantize int8 writes weights of 8 bits"
+        f"{type(layer).__name__} is not quantised, because Keras's {mode} is slower than float32 on CPUs. "
+        "For 8-bit weights, use tf-transformer export --format litert --quantize int8"
     )

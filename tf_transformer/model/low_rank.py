@@ -9,16 +9,16 @@ FACTORS = ("lora_kernel_a", "lora_kernel_b")
 
 
 class LowRank:
-    """A Keras layer or model whose projections take low-rank factors together; the base class beside Keras's own."""
+    """A base class beside Keras's own, for layers and models that give all their projections low-rank factors."""
 
     lora: dict[str, Any] | None = None
-    """what `enable_lora` was given"""
+    """the arguments of `enable_lora`, once it was called"""
 
     def enable_lora(self, rank: int, lora_alpha: float | None = None) -> None:
         """Freeze all weights, and learn a product of low rank beside the kernel of every projection (Hu et al. 2021).
 
         Args:
-            rank: of the products.
+            rank: the rank of the products.
             lora_alpha: scales them; the rank by default. See `Linear.enable_lora`.
 
         Raises:

@@ -20,10 +20,10 @@ def causal_mask(length: Any) -> Any:
 
 
 def boolean(mask: Any) -> Any:
-    """Return a mask that is boolean.
+    """Return the mask, which must be boolean.
 
     Raises:
-        ValueError: it is not: an additive mask, or one of 0 and 1, would mean something else.
+        ValueError: it is not boolean; an additive mask, or one of 0 and 1, would mean something else.
     """
     if (dtype := keras.backend.standardize_dtype(mask.dtype)) != "bool":
         raise ValueError(

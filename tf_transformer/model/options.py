@@ -1,4 +1,4 @@
-"""Options of the layers: constructors take the fields of a dataclass as keywords, and show them."""
+"""Options of the layers: constructors take the fields of a dataclass as keywords, and document them."""
 
 import dataclasses
 import inspect
@@ -10,7 +10,7 @@ Class = TypeVar("Class", bound=type)
 
 
 def taken(options: type[Options], keywords: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
-    """Return those of the keywords that are fields of a dataclass as such, and the others, which are Keras's."""
+    """Return an instance of `options`, made from those keywords that are its fields, and the others, for Keras."""
     ours = {field.name for field in dataclasses.fields(options)}  # type: ignore[arg-type]
     return (
         options(**{name: value for name, value in keywords.items() if name in ours}),
@@ -19,14 +19,14 @@ def taken(options: type[Options], keywords: dict[str, Any]) -> tuple[Options, di
 
 
 def passed_on(options: Any, to: type) -> dict[str, Any]:
-    """Return as keywords the fields of the dataclass `to`, which `options` has among others."""
+    """Return as keywords the fields of `options` that the dataclass `to` has as well."""
     return {field.name: getattr(options, field.name) for field in dataclasses.fields(to)}
 
 
 def with_options(options: type) -> Callable[[Class], Class]:
     """Show the fields of a dataclass, which the constructor takes by `taken`, in the signature of a class.
 
-    In its docstring they stand in place of the line `{options}`.
+    In its docstring, they replace the line `{options}`.
     """
 
     def shown(cls: Class) -> Class:

@@ -7,12 +7,12 @@ from keras import ops
 
 
 class Sinusoids(NamedTuple):
-    """How sines and cosines stand for positions."""
+    """How sines and cosines encode positions."""
 
     alternate: bool
-    """sine and cosine in turn (the paper), or all sines before all cosines"""
+    """whether sines and cosines alternate, as in the paper, or all sines come before all cosines"""
     rate_steps: int
-    """the slowest rate is 1 / 10,000 to the power of i / (i + this) for the last pair i: 1 in the paper, 0 elsewhere"""
+    """added to the index i of the last pair, whose rate is 10,000^(-i / (i + this)); the paper has 1"""
     first: int
     """the position of the first token"""
 
@@ -23,7 +23,7 @@ KINDS = {
     "opus": Sinusoids(alternate=False, rate_steps=1, first=0),
     # Marian itself.
     "marian": Sinusoids(alternate=False, rate_steps=0, first=0),
-    # M2M100 and NLLB, as they come from fairseq: position 1 is that of padding.
+    # M2M100 and NLLB, which come from fairseq, where position 1 is that of padding.
     "m2m100": Sinusoids(alternate=False, rate_steps=0, first=2),
 }
 

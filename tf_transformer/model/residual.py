@@ -1,4 +1,4 @@
-"""What stands around every sub-layer: residual connection, dropout, layer norm."""
+"""What surrounds every sub-layer: residual connection, dropout and layer norm."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tf_transformer.model.options import taken, with_options
 @with_options(NormOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class Residual(keras.layers.Layer):
-    """The frame of a sub-layer (paper 3.1 and 5.4); enter it before the sub-layer, leave it after.
+    """The frame of a sub-layer (paper 3.1 and 5.4): call `enter` before the sub-layer, and `leave` after it.
 
     norm="post", the paper: LayerNorm(x + dropout(sublayer(x))). norm="pre": x + dropout(sublayer(LayerNorm(x))).
     """
@@ -31,7 +31,7 @@ class Residual(keras.layers.Layer):
         self.norm.build(input_shape)
 
     def enter(self, x: Any) -> Any:
-        """Return what the sub-layer reads."""
+        """Return the input of the sub-layer."""
         return self.norm(x) if self.is_pre else x
 
     def leave(self, x: Any, y: Any, training: bool | None = None) -> Any:

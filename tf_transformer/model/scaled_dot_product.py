@@ -16,7 +16,7 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, mask: Any = N
         key: [..., S, depth].
         value: [..., S, depth of values].
         mask: boolean, True = attend; broadcasts to [..., T, S]. None attends everywhere.
-        dropout: a function applied to the weights before they meet the values.
+        dropout: a function applied to the weights before they multiply the values.
 
     Returns:
         The output [..., T, depth of values] and the weights [..., T, S], of the type of `value`.
@@ -26,7 +26,7 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, mask: Any = N
     if mask is not None:
         # Far below every score, yet finite: a row without a True stays free of NaN. Adding is cheaper than `where`.
         scores = scores + (1 - ops.cast(mask, "float32")) * -1e9
-    # A lone position gets all the weight; Keras warns of a softmax over one element.
+    # A single position gets all the weight; Keras would warn of a softmax over one element.
     weights = ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
     weights = ops.cast(weights, value.dtype)
     return ops.matmul(weights if dropout is None else dropout(weights), value), weights

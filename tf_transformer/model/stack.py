@@ -61,7 +61,7 @@ class Stack(ExplicitMaskLayer):
             self.final_norm.build(shape)
 
     def normalised(self, x: Any) -> Any:
-        """Return what the last layer gave as the stack gives it."""
+        """Return the output of the last layer, normalised if the stack has a final norm."""
         return x if self.final_norm is None else self.final_norm(x)
 
     def get_config(self) -> dict[str, Any]:

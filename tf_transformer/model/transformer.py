@@ -38,7 +38,7 @@ class Transformer(LowRank, keras.Model):
 
     Args:
         num_layers: layers of the encoder, and of the decoder.
-        num_decoder_layers: layers of the decoder, where it has another number.
+        num_decoder_layers: layers of the decoder, if it has another number.
         d_model: width, D; even, and a multiple of num_heads.
         num_heads: attention heads, H.
         dff: width inside the feed-forward sub-layers.
@@ -51,7 +51,7 @@ class Transformer(LowRank, keras.Model):
         {options}
 
     Raises:
-        ValueError: d_model does not divide by num_heads; an unknown word for an option; embeddings all shared
+        ValueError: d_model is not a multiple of num_heads; an unknown word for an option; embeddings all shared
             between vocabularies of different sizes.
     """
 
@@ -131,7 +131,7 @@ class Transformer(LowRank, keras.Model):
             )
 
     def __call__(self, inputs: Any, *others: Any, **settings: Any) -> Any:
-        """As `call`; Keras would take a second argument for `training`."""
+        """As `call`, but refuse a second argument, which Keras would take for `training`."""
         _pair(inputs, not others)
         return super().__call__(inputs, **settings)
 
@@ -139,7 +139,7 @@ class Transformer(LowRank, keras.Model):
         """Return the logits [B, T, V], float32, for `(source_ids [B, S], target_ids [B, T])`.
 
         Raises:
-            ValueError: no such pair.
+            ValueError: the input is not such a pair.
         """
         source_ids, target_ids = _pair(inputs)
         source_mask = padding_mask(source_ids)
@@ -155,20 +155,20 @@ class Transformer(LowRank, keras.Model):
         return self.decoder.memorize(self.encoder(source_ids, mask=mask, training=False), mask)
 
     def empty_cache(self, batch: Any, length: Any = None) -> tuple[Cache, ...]:
-        """Return what `decode_step` keeps before the first of its steps, for `batch` hypotheses.
+        """Return the cache of `decode_step` before the first step, for `batch` hypotheses.
 
-        It grows with every step, or has room for `length` of them: all shapes stay as they are then, as XLA needs it.
+        It grows with every step, or has room for `length` steps. In that case no shape changes, as XLA requires.
         """
         return self.decoder.empty_cache(batch, length)
 
     def decode_step(self, ids: Any, position: Any, cache: tuple[Cache, ...], memory: Memory) -> tuple[Any, Any, Any]:
-        """Decode one position without dropout, of K hypotheses for each of B sources, one source after the other.
+        """Decode one position without dropout, of K hypotheses for each of B sources, ordered by source.
 
         Args:
             ids: the tokens at `position`, [B * K]; the start token at position 0.
             position: 0 or more, scalar.
             cache: what the step at the position before returned; at position 0 `empty_cache`.
-            memory: of `encode`.
+            memory: what `encode` returned.
 
         Returns:
             The logits [B * K, V] of the next token, float32; for every layer the weights of the attention to the
@@ -180,7 +180,7 @@ class Transformer(LowRank, keras.Model):
     def attention(self, inputs: tuple[Any, Any]) -> AttentionWeights:
         """Return the weights of all attention in a pass through `(source_ids [B, S], target_ids [B, T])`, no dropout.
 
-        Row t of the decoder's is what was attended to in finding the token after `target_ids[:, t]`.
+        Row t of the decoder's weights shows what was attended to in predicting the token after `target_ids[:, t]`.
         """
         source_ids, target_ids = inputs
         source_mask = padding_mask(source_ids)
@@ -191,7 +191,7 @@ class Transformer(LowRank, keras.Model):
 
     @property
     def most_positions(self) -> int | None:
-        """Positions that the model has learned; None where any will do."""
+        """The number of positions that the model has learned; None if it takes any."""
         return self.config["max_positions"] if self.config["positions"] == "learned" else None
 
     def _logits(self, x: Any) -> Any:

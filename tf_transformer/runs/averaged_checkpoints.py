@@ -1,4 +1,4 @@
-"""Which checkpoints of a run are averaged, and where their mean goes; known without TensorFlow."""
+"""Choosing the checkpoints of a run to average, and the place of their mean, without TensorFlow."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,16 +12,18 @@ def to_average(run: RunDirectory, *, last: int | None, best: int | None) -> list
     """Return the checkpoints to average, the oldest first.
 
     Args:
-        run: whose they are.
-        last: the last so many.
-        best: those of the best validations instead.
+        run: the run of the checkpoints.
+        last: how many of the last checkpoints to average.
+        best: how many of the checkpoints with the best validations to average instead.
 
     Raises:
-        InputError: both or none of `last` and `best`; fewer checkpoints than that, or fewer that training keeps; last
-            ones between which training has deleted others.
+        InputError: both or neither of `last` and `best` are given; the run has fewer checkpoints, or training keeps
+            fewer; or training has deleted checkpoints between the last ones.
     """
     if (last is None) == (best is None):
-        raise InputError(f"give either how many of the last checkpoints, or of the best. Received: {last=}, {best=}")
+        raise InputError(
+            f"give either the number of the last checkpoints or that of the best ones. Received: {last=}, {best=}"
+        )
     wanted = last if best is None else best
     if wanted is None or wanted < 1:
         raise InputError(f"the number of checkpoints must be at least 1. Received: {wanted}")
@@ -29,11 +31,11 @@ def to_average(run: RunDirectory, *, last: int | None, best: int | None) -> list
     known = run.known()
     candidates = known[::-1] if best is None else checkpoints.best(known, settings.best_by)
     kept = "keep_last" if best is None else "keep_best"
-    # Of more than are kept, those between were deleted: an old one would be taken for one of the last.
+    # Beyond the number that is kept, checkpoints in between were deleted, and an old one would count as a last one.
     if wanted > getattr(settings, kept):
         raise InputError(
             f"{run.path} was trained with training.{kept}={getattr(settings, kept)}: train with --set "
-            f"training.{kept}={wanted} to keep as many. Received: {wanted}"
+            f"training.{kept}={wanted} to keep enough checkpoints. Received: {wanted}"
         )
     if len(candidates) < wanted:
         raise InputError(
@@ -47,10 +49,10 @@ def to_average(run: RunDirectory, *, last: int | None, best: int | None) -> list
 
 
 def place_of_average(run: RunDirectory, output: str | Path | None, *, last: int | None, best: int | None) -> Path:
-    """Return where an average is written: `output`, or `average-last-N` or `average-best-N` in the run.
+    """Return the path of an average: `output`, or `average-last-N` or `average-best-N` in the run.
 
     Raises:
-        InputError: it exists.
+        InputError: the path exists.
     """
     place = Path(output or run.path / (f"average-last-{last}" if best is None else f"average-best-{best}"))
     if place.exists():
@@ -59,13 +61,13 @@ def place_of_average(run: RunDirectory, output: str | Path | None, *, last: int 
 
 
 def _check_chain(run: RunDirectory, states: Sequence[Mapping[str, object]]) -> None:
-    """Raise InputError where training has deleted checkpoints between these; each knows the one before it."""
+    """Raise InputError if training has deleted checkpoints between these. Each state names the step before its own."""
     for i in range(len(states) - 1, 0, -1):
         before, here = states[i - 1]["step"], states[i]
-        # Those of earlier versions do not know.
+        # Checkpoints of earlier versions do not name it.
         if (previous := here.get("previous", before)) != before:
             raise InputError(
-                f"{run.path} has deleted the checkpoint of step {previous}, which came before that of step "
-                f"{here['step']}: average the last {len(states) - i}, or train on until as many are kept. "
+                f"training of {run.path} has deleted the checkpoint of step {previous}, the one before that of step "
+                f"{here['step']}: average the last {len(states) - i}, or continue training until enough are kept. "
                 f"Received: {len(states)}"
             )

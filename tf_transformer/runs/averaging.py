@@ -23,17 +23,16 @@ from tf_transformer.runs.weights import (
 
 
 def average_checkpoints(paths: Sequence[Path], model: keras.Model) -> None:
-    """Give a model the mean of the weights in several checkpoints of it.
+    """Set the weights of a model to the mean of the weights in several of its checkpoints.
 
-    Where training kept a moving average of the weights (`use_ema`), the mean is that of the moving averages, as in
-    `average_run`.
+    If training kept a moving average of the weights (`use_ema`), the moving averages are averaged, as in `average_run`.
 
     Args:
-        paths: of the checkpoints, such as `checkpoints.all_of(folder)[-5:]`.
-        model: of the same kind as theirs.
+        paths: the paths of the checkpoints, such as `checkpoints.all_of(folder)[-5:]`.
+        model: a model of the same kind as theirs.
 
     Raises:
-        InputError: no checkpoint; a damaged one, or one of another model.
+        InputError: there is no checkpoint, or one is damaged or belongs to another model.
     """
     if not paths:
         raise InputError("give the checkpoints to average. Received: none")
@@ -44,14 +43,14 @@ def average_checkpoints(paths: Sequence[Path], model: keras.Model) -> None:
 
 
 def _means(paths: Sequence[Path], names: Sequence[str]) -> Mapping[str, np.ndarray]:
-    """Return for each name of a weight the mean over checkpoints of what the model has for it."""
+    """Return the mean of each weight, or of its moving average, over checkpoints."""
     saved = saved_names(paths[-1], names)
     means = checkpoints.mean(paths, saved.values())
     return {name: means[saved[name]] for name in names}
 
 
 def _means_of_low_rank(paths: Sequence[Path], frozen: Path, names: Sequence[str]) -> Mapping[str, np.ndarray]:
-    """Return the frozen weights with the mean of what low-rank factors add to them."""
+    """Return the frozen weights plus the mean of what low-rank factors add to them."""
     means = {name: array.copy() for name, array in checkpoints.read(frozen, names).items()}
     for path in paths:
         for name, change in low_rank_changes(path).items():
@@ -68,20 +67,20 @@ def average_run(
 ) -> RunDirectory:
     """Write the mean of the weights of several checkpoints as a model of its own (paper 6.1).
 
-    Where training keeps a moving average of the weights, the checkpoints' moving averages are what is averaged.
+    If training keeps a moving average of the weights, the moving averages in the checkpoints are averaged.
 
     Args:
-        run_dir: of the checkpoints.
+        run_dir: the run directory with the checkpoints.
         output: a new folder; by default `average-last-N` or `average-best-N` in the run directory.
-        last: average the last so many; the paper's base model took 5, the big one 20.
-        best: average those of the best validations instead.
+        last: how many of the last checkpoints to average. The paper averaged 5 for its base model, 20 for the big one.
+        best: how many of the checkpoints with the best validations to average instead.
 
     Returns:
-        The new run directory. It translates, exports and starts other runs (`init_from`), but does not go on.
+        The new run directory. You can translate with it, export it and start other runs from it (`init_from`), but
+        its training cannot continue.
 
     Raises:
-        InputError: both or none of `last` and `best`; fewer checkpoints than that, or fewer that training keeps; an
-            output that exists; a damaged checkpoint; last ones between which training has deleted others.
+        InputError: as `to_average`; the output exists; or a checkpoint is damaged.
     """
     run = RunDirectory(run_dir)
     chosen = to_average(run, last=last, best=best)

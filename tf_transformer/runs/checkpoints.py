@@ -1,7 +1,7 @@
 """Checkpoints: one file each, `step-XXXXXXXX.npz`, written whole or not at all.
 
-NumPy alone reads them. Every array in them carries a checksum; two of them are text, the state (JSON) and the names
-of the others.
+Reading them takes only NumPy. Every array in them has a checksum. Two of the arrays are text: the state (JSON) and the
+names of the other arrays.
 """
 
 import contextlib
@@ -30,15 +30,15 @@ log = logging.getLogger(__name__)
 
 
 class CorruptCheckpointError(InputError):
-    """A checkpoint that cannot be read back: truncated, or with a flipped bit."""
+    """A checkpoint that cannot be read back, such as a truncated one or one with a flipped bit."""
 
 
 class MissingCheckpointError(InputError):
-    """A checkpoint that is there no more: training deletes the older ones."""
+    """A checkpoint that no longer exists, because training deletes older ones."""
 
 
 def path_of(folder: Path, step: int) -> Path:
-    """Return where the checkpoint of `step` stands."""
+    """Return the path of the checkpoint of `step`."""
     return folder / f"{PREFIX}{step:08d}.npz"
 
 
@@ -50,12 +50,12 @@ def all_of(folder: str | Path) -> list[Path]:
 def best(known: Iterable[Path], best_by: str = "loss") -> list[Path]:
     """Return the checkpoints that were validated, the best first.
 
-    Those that are damaged are named by a warning and passed over; so is, in silence, what training has deleted since
-    it was listed, and a validation that is not a finite number.
+    Damaged checkpoints are skipped with a warning. Checkpoints that training has deleted meanwhile, or whose
+    validation is not a finite number, are skipped silently.
 
     Args:
-        known: checkpoints.
-        best_by: "loss", of which the least is best, or "bleu", of which the most is.
+        known: the checkpoints.
+        best_by: "loss", of which the lowest is best, or "bleu", of which the highest is best.
     """
     validated = []
     for path in known:
@@ -64,7 +64,7 @@ def best(known: Iterable[Path], best_by: str = "loss") -> list[Path]:
         except MissingCheckpointError:
             continue
         except CorruptCheckpointError as error:
-            log.warning("%s; passed over", error)
+            log.warning("%s; skipped", error)
             continue
         if value is not None and math.isfinite(value):
             validated.append((-value if best_by == "bleu" else value, path))
@@ -72,22 +72,22 @@ def best(known: Iterable[Path], best_by: str = "loss") -> list[Path]:
 
 
 def save(folder: Path, step: int, variables: Mapping[str, Any], state: dict[str, Any]) -> Path:
-    """Write the checkpoint of `step` beside its place, then rename it: it is there whole, or not at all.
+    """Write the checkpoint of `step` to a temporary file and rename it, so that it is complete or does not exist.
 
     Args:
-        folder: of all checkpoints.
-        step: number of updates.
+        folder: the folder of all checkpoints.
+        step: the number of updates.
         variables: Keras variables, by name.
-        state: what JSON can hold.
+        state: values that JSON can represent.
 
     Raises:
-        InputError: there is no room; the checkpoints before are kept.
+        InputError: the disk is full; earlier checkpoints are kept.
     """
     return write(folder, step, ((name, variable.numpy()) for name, variable in variables.items()), state)
 
 
 def write(folder: Path, step: int, values: Iterable[tuple[str, np.ndarray]], state: dict[str, Any]) -> Path:
-    """Write a checkpoint of NumPy arrays, each under its name, one by one; otherwise as `save`."""
+    """Write a checkpoint of named NumPy arrays, one by one; otherwise as `save`."""
     place = path_of(folder, step)
     try:
         with written_whole(place) as beside, beside.open("wb") as file:
@@ -105,8 +105,8 @@ def write(folder: Path, step: int, values: Iterable[tuple[str, np.ndarray]], sta
         if error.errno not in NO_SPACE:
             raise
         raise InputError(
-            f"no room for the checkpoint of step {step} in {folder} ({error.strerror}): the checkpoints before it are "
-            "kept. Make room and give the same command to go on"
+            f"no room for the checkpoint of step {step} in {folder} ({error.strerror}): earlier checkpoints are kept. "
+            "Free some space and run the same command again to continue"
         ) from None
     return place
 
@@ -118,7 +118,7 @@ def _add(saved: zipfile.ZipFile, name: str, value: np.ndarray) -> None:
 
 
 def _to_disk(folder: Path) -> None:
-    """Write the names in a folder to the disk, as fsync does the bytes of a file."""
+    """Write the names in a folder to the disk, as fsync does for the bytes of a file."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -127,32 +127,32 @@ def _to_disk(folder: Path) -> None:
 
 
 def set_aside(checkpoint: Path, why: str) -> None:
-    """Rename a checkpoint so that it is listed no more; `why`, such as "damaged", goes before its name."""
+    """Rename a checkpoint so that it is no longer listed; `why`, such as "damaged", is put before its name."""
     checkpoint.rename(checkpoint.with_name(f"{why}-{checkpoint.name}"))
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what a process left that was killed as it saved."""
+    """Remove what is left of a process that was killed while it was saving."""
     for beside in folder.glob(f".{PREFIX}*"):
         beside.unlink()
 
 
 def state_of(checkpoint: Path) -> dict[str, Any]:
-    """Return the state that was saved with a checkpoint; errors as of `read`."""
+    """Return the state that was saved with a checkpoint; raises what `read` raises."""
     return json.loads(str(read(checkpoint, [STATE])[STATE]))
 
 
 def names_in(checkpoint: Path) -> set[str]:
-    """Return the names of the arrays of a checkpoint; errors as of `read`."""
+    """Return the names of the arrays of a checkpoint; raises what `read` raises."""
     return set(str(read(checkpoint, [NAMES])[NAMES]).split("\n"))
 
 
 def read(checkpoint: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return the saved arrays of those names that the checkpoint has; they cannot be written to.
+    """Return the saved arrays of those names that the checkpoint has. The arrays are read-only.
 
     Raises:
-        MissingCheckpointError: it is there no more.
-        CorruptCheckpointError: a damaged file.
+        MissingCheckpointError: the checkpoint no longer exists.
+        CorruptCheckpointError: the file is damaged.
     """
     with _opened(checkpoint) as (saved, there):
         return {name: _array(saved, name) for name in set(names) & there}
@@ -160,22 +160,22 @@ def read(checkpoint: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
 
 @contextlib.contextmanager
 def _opened(checkpoint: Path) -> Iterator[tuple[zipfile.ZipFile, set[str]]]:
-    """Open a checkpoint; gives the file, and the names of what is in it. Errors as of `read`."""
+    """Open a checkpoint, and yield the file and the names of its arrays; raises what `read` raises."""
     try:
         with zipfile.ZipFile(checkpoint) as saved:
             there = {name.removesuffix(".npy") for name in saved.namelist()}
-            # The index of the file, unlike all else in it, has no checksum.
+            # The index of the file is the only part of it without a checksum.
             if {STATE, NAMES, *str(_array(saved, NAMES)).split("\n")} - {""} != there:
                 raise CorruptCheckpointError(f"{checkpoint} is damaged: its index is wrong")
             yield saved, there
     except InputError:
         raise
     except FileNotFoundError:
-        raise MissingCheckpointError(f"{checkpoint} is there no more: training deletes the older ones") from None
+        raise MissingCheckpointError(f"{checkpoint} no longer exists: training deletes older checkpoints") from None
     except (ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise CorruptCheckpointError(f"{checkpoint} is damaged: {error}") from None
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a damaged index may point to before the beginning
+        if error.errno != errno.EINVAL:  # a damaged index may point before the beginning
             raise
         raise CorruptCheckpointError(f"{checkpoint} is damaged: its index is wrong") from None
 
@@ -183,8 +183,8 @@ def _opened(checkpoint: Path) -> Iterator[tuple[zipfile.ZipFile, set[str]]]:
 def _array(saved: zipfile.ZipFile, name: str) -> np.ndarray:
     """Return an array of a checkpoint.
 
-    Its bytes are read to their end before the first is looked at: only there is the checksum compared, which NumPy's
-    own reader, that stops where the header says, does not reach.
+    All of its bytes are read before the first is used, because the checksum is compared only at their end. NumPy's own
+    reader stops where the header says, and may not reach that end.
     """
     content = saved.read(f"{name}.npy")
     file = io.BytesIO(content)
@@ -196,21 +196,23 @@ def _array(saved: zipfile.ZipFile, name: str) -> np.ndarray:
 def restore(checkpoint: Path, variables: Mapping[str, Any]) -> dict[str, Any]:
     """Assign the saved values to Keras variables, by name, and return the state that was saved with them.
 
-    All are read before the first is assigned, and then once more: a large model has no room for them twice.
+    All values are read and checked before the first is assigned. They are then read again, because the values of a
+    large model do not fit into memory twice.
 
     Raises:
-        MissingCheckpointError: it is there no more.
-        CorruptCheckpointError: a damaged file.
-        InputError: a variable that was not saved, or one of another shape.
+        MissingCheckpointError: the checkpoint no longer exists.
+        CorruptCheckpointError: the file is damaged.
+        InputError: a variable was not saved, or was saved with another shape.
     """
     with _opened(checkpoint) as (saved, there):
         state = json.loads(str(_array(saved, STATE)))
         for name, variable in variables.items():
             if name not in there:
-                raise InputError(f"{checkpoint} is of another model: it holds no {name}")
+                raise InputError(f"{checkpoint} belongs to another model: it holds no {name}")
             if tuple(variable.shape) != (shape := _array(saved, name).shape):
                 raise InputError(
-                    f"{checkpoint} is of another model: {name} has shape {tuple(variable.shape)} here, {shape} there"
+                    f"{checkpoint} belongs to another model: {name} has shape {tuple(variable.shape)} here, "
+                    f"{shape} there"
                 )
         for name, variable in variables.items():
             variable.assign(_array(saved, name))
@@ -221,14 +223,14 @@ def mean(known: Sequence[Path], names: Iterable[str]) -> dict[str, np.ndarray]:
     """Return the means of saved arrays over checkpoints (paper 6.1), summed in float64.
 
     Raises:
-        CorruptCheckpointError: a damaged file.
-        InputError: one of them has no array of such a name.
+        CorruptCheckpointError: a file is damaged.
+        InputError: a checkpoint has no array of one of the names.
     """
     sums: dict[str, Any] = dict.fromkeys(names, 0.0)
     for checkpoint in known:
         values = read(checkpoint, sums)
         if missing := sums.keys() - values.keys():
-            raise InputError(f"{checkpoint} is of another model: it holds no {min(missing)}")
+            raise InputError(f"{checkpoint} belongs to another model: it holds no {min(missing)}")
         for name, value in values.items():
             sums[name] = sums[name] + value.astype(np.float64)
     return {name: (total / len(known)).astype(np.float32) for name, total in sums.items()}

@@ -1,4 +1,4 @@
-"""What a run directory or an export says of itself, in JSON; TensorFlow is not needed to read it."""
+"""The JSON descriptions of run directories and exports, read without TensorFlow."""
 
 import json
 from pathlib import Path
@@ -10,18 +10,18 @@ from tf_transformer.files import is_half_replaced
 
 FORMAT_VERSION = 1
 OF_RUN = Path("config.json")
-"""Where the description of a run stands in its directory."""
+"""The file of the description within a run directory."""
 OF_EXPORT = Path("assets.extra", "tf_transformer.json")
-"""Where that of a SavedModel stands."""
+"""The file of the description within a SavedModel."""
 OF_LITERT = Path("tf_transformer.json")
-"""Where that of an export for LiteRT stands."""
+"""The file of the description within an export for LiteRT."""
 LITERT_MODEL = "model.tflite"
-"""What such an export has besides."""
+"""The file of the model within an export for LiteRT."""
 WARM_UP = Path("assets.extra", "tf_serving_warmup_requests")
-"""Where an export has the requests that a server runs before it serves it: TensorFlow Serving's "SavedModel warmup"."""
+"""The file, within an export, of the requests that a server runs first (TensorFlow Serving's "SavedModel warmup")."""
 
 LANGUAGES = ("source_language", "target_language")
-"""What settings of the search and inputs of signatures call the languages of a model of several."""
+"""The names of the languages in the settings of the search and in the inputs of signatures."""
 
 
 def is_export(path: str | Path) -> bool:
@@ -35,7 +35,7 @@ def is_litert(path: str | Path) -> bool:
 
 
 def is_run(path: str | Path) -> bool:
-    """Say whether a folder is a run directory; there are other models with a config.json."""
+    """Say whether a folder is a run directory; other models may have a config.json too."""
     if is_export(path) or is_litert(path):
         return False
     try:
@@ -46,36 +46,38 @@ def is_run(path: str | Path) -> bool:
 
 
 def describe(path: str | Path) -> dict[str, Any]:
-    """Return what a run or an export of ours says of itself: config, data, versions.
+    """Return the description of a run directory or an export of this library: config, data, versions.
 
     Raises:
-        InputError: `path` is neither, or it is of another format.
+        InputError: `path` is neither, or has another format version.
     """
     folder = Path(path)
     kind, place = "run directory", OF_RUN
     if is_export(folder):
-        kind, place = "SavedModel of ours", OF_EXPORT
+        kind, place = "SavedModel exported by tf-transformer", OF_EXPORT
     elif is_litert(folder):
-        kind, place = "export of ours for LiteRT", OF_LITERT
+        kind, place = "LiteRT model exported by tf-transformer", OF_LITERT
     try:
         description = json.loads((folder / place).read_text("utf-8"))
         if (version := description["format_version"]) != FORMAT_VERSION:
-            raise InputError(f"{folder} has format version {version}; this version of ours reads {FORMAT_VERSION}")
+            raise InputError(
+                f"{folder} has format version {version}, but this version of tf-transformer reads {FORMAT_VERSION}"
+            )
         description["config"]["model"]
     except (OSError, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
         if is_half_replaced(folder):
             raise InputError(
-                f"{folder} was left by a training that was stopped as it began: give the same train command again"
+                f"{folder} was left by training that was stopped as it began: run the same train command again"
             ) from None
         raise InputError(f"{folder} is not a {kind}: {place} is missing or damaged") from None
     return description
 
 
 class Described:
-    """A run directory or an export, as it describes itself; read without TensorFlow.
+    """A run directory or an export with its description, read without TensorFlow.
 
     Raises:
-        InputError: as `describe`; settings that this version does not know.
+        InputError: as `describe`; or this version does not know its settings.
     """
 
     def __init__(self, path: str | Path):
@@ -85,5 +87,5 @@ class Described:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Those that it translates between, each with a token; () where it has one direction."""
+        """The languages that the model translates between, each with a token; () if it has one direction."""
         return tuple(self.description.get("languages", ()))

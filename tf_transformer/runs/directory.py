@@ -20,27 +20,28 @@ from tf_transformer.vocabulary import Vocabulary
 CHECKPOINTS = "checkpoints"
 """The folder of the checkpoints."""
 FROZEN = "frozen"
-"""The folder of the weights that training leaves as they are."""
+"""The folder of the weights that training leaves unchanged."""
 PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
 OWN_FACTS = ("format_version", "id", "packages", "config")
-"""What `write_run` puts into the description itself."""
+"""The parts of the description that `write_run` adds itself."""
 MAY_CHANGE = {
     *(("training", name) for name in ("max_steps", "checkpoint_every", "keep_last", "keep_best", "deterministic")),
-    *(("training", name) for name in ("early_stopping", "best_by", "samples")),
+    *(("training", name) for name in ("early_stopping", "best_by", "samples", "validate_every")),
     *(("training", f"bleu_{name}") for name in ("every", "sentences", "tokenize")),
-    # The text and the tokenizer themselves are compared.
+    # The text and the tokenizer themselves are compared instead.
     *(("data", name) for name in ("corpus", "extra_corpora", "validation_corpus", "prepared")),
     ("tokenizer", "file"),
 }
-"""The settings that may differ when a run goes on, besides those of decoding: how long it is, what is kept and shown,
-where its input lies."""
+"""The settings, besides those of decoding, that may change when a run continues: how long it is, what is kept and
+shown, and where its input lies."""
 MAY_BE_LEFT_OUT = {
     ("model", "input_vocab_size"),
     ("model", "target_vocab_size"),
     ("data", "source"),
     ("data", "target"),
 }
-"""Sizes come from the tokenizer; where languages may be left out, they are names alone and change no text."""
+"""The settings that may be left out when a run starts or continues. Sizes come from the tokenizer. Languages that may
+be left out are only names and do not change the text."""
 
 Made = TypeVar("Made")
 
@@ -51,21 +52,21 @@ class RunDirectory(Described):
     """An existing run directory.
 
     Raises:
-        InputError: `path` is not a run directory, or one of a newer format.
+        InputError: `path` is not a run directory, or has another format version.
     """
 
     def replace_config(self, config: Config, facts: Mapping[str, Any] | None = None) -> "RunDirectory":
-        """Write another config, and other facts if there are such, and return the directory with it."""
+        """Write another config, and other facts if given, and return the changed directory."""
         _write_description(self.path, config, {**self.facts(), **(facts or {})}, self.id)
         return RunDirectory(self.path)
 
     def facts(self) -> dict[str, Any]:
-        """Return what `write_run` was told to remember."""
+        """Return the facts that were given to `write_run`."""
         return {name: fact for name, fact in self.description.items() if name not in OWN_FACTS}
 
     @property
     def id(self) -> str | None:
-        """What its checkpoints know it by; none where it was begun before runs had one."""
+        """The id that its checkpoints also carry; None for a run from before runs had ids."""
         return self.description.get("id")
 
     @property
@@ -75,7 +76,7 @@ class RunDirectory(Described):
 
     @property
     def frozen(self) -> Path | None:
-        """The file of the weights that training leaves as they are; None where it changes all."""
+        """The file of the weights that training leaves unchanged; None if it changes all weights."""
         return checkpoints.path_of(self.path / FROZEN, 0) if self.config.training.lora_rank else None
 
     @property
@@ -84,9 +85,9 @@ class RunDirectory(Described):
         return self.path / "history.csv"
 
     def known(self) -> list[Path]:
-        """Return the checkpoints of this run, the oldest first; those of another run are named and passed over.
+        """Return the checkpoints of this run, the oldest first, including damaged ones.
 
-        Damaged ones are among them.
+        Checkpoints of another run are skipped with a warning.
         """
         return [path for path in checkpoints.all_of(self.checkpoints) if not self._is_foreign(path)]
 
@@ -97,11 +98,11 @@ class RunDirectory(Described):
             return False
         if run in (None, self.id) or self.id is None:
             return False
-        log.warning("%s is of another run than the config.json of %s; passed over", checkpoint, self.path)
+        log.warning("%s belongs to another run than the config.json of %s; skipped", checkpoint, self.path)
         return True
 
     def best_checkpoint(self) -> Path:
-        """Return the checkpoint of the best validation (`training.best_by`), or the last one where there was none.
+        """Return the checkpoint of the best validation (`training.best_by`), or the last one if none was validated.
 
         Raises:
             InputError: there is no checkpoint.
@@ -112,9 +113,9 @@ class RunDirectory(Described):
         return (checkpoints.best(known, self.config.training.best_by) or known[-1:])[0]
 
     def read_best(self, read: Callable[[Path], Made]) -> Made:
-        """Return what `read` makes of the best checkpoint.
+        """Return what `read` returns for the best checkpoint.
 
-        Training may delete it between the look and the reading: then of the one that is the best by that time.
+        If training deletes that checkpoint before it is read, the one that is best by then is read instead.
         """
         tried: set[Path] = set()
         while True:
@@ -122,30 +123,30 @@ class RunDirectory(Described):
             try:
                 return read(checkpoint)
             except checkpoints.MissingCheckpointError:
-                if checkpoint in tried:  # listed, and not there: a link to nothing
+                if checkpoint in tried:  # listed but missing, as a broken link
                     raise
                 tried.add(checkpoint)
 
     def tokenizer_paths(self) -> tuple[Path, Path]:
-        """Return the files of the tokenizers of source and target: twice the same one where they share it."""
+        """Return the tokenizer files of source and target, which are the same file if they share it."""
         shared, source, target = (self.path / f"{name}.model" for name in ("tokenizer", "source", "target"))
         if shared.exists():
             return shared, shared
         if source.exists():
             return source, target
-        raise InputError(f"{self.path} has lost its tokenizer: neither tokenizer.model nor source.model is there")
+        raise InputError(f"{self.path} has lost its tokenizer: there is no tokenizer.model and no source.model")
 
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
-        """Return what the tokenizers of source and target know, without TensorFlow: one object where they share it."""
+        """Return the vocabularies of source and target, without TensorFlow; they are one object if shared."""
         source, target = self.tokenizer_paths()
         model = self.config.model
         loaded = Vocabulary.load(source, self.languages, model.input_vocab_size)
         return loaded, loaded if source == target else Vocabulary.load(target, self.languages, model.target_vocab_size)
 
     def differences(self, config: Config) -> list[str]:
-        """Return what a run that goes on may not change, and `config` does, in words."""
+        """Return, in words, the settings that `config` changes although a run that continues must keep them."""
         old, new = self.config.as_dict(), config.as_dict()
-        if (start := new["training"]["init_from"]) is None:  # the run knows from which it was started
+        if (start := new["training"]["init_from"]) is None:  # the run knows which run it was started from
             new["training"]["init_from"] = old["training"]["init_from"]
         else:
             new["training"]["init_from"] = os.path.abspath(start)
@@ -159,29 +160,29 @@ class RunDirectory(Described):
         ]
 
     def refuse_differences(self, differences: list[str]) -> None:
-        """Raise InputError where there are differences, or where the run cannot go on at all."""
+        """Raise InputError if there are differences, or if the run cannot continue at all."""
         if origin := self.description.get("origin"):
             raise InputError(
-                f"{self.path} is the imported model {origin['name']}: it cannot go on. Start another run from it with "
-                "--init-from"
+                f"{self.path} is the imported model {origin['name']}, and its training cannot continue: start another "
+                "run from it with --init-from"
             )
         if averaged := self.description.get("averaged"):
             raise InputError(
-                f"{self.path} is the average of steps {', '.join(map(str, averaged['steps']))} of {averaged['run']}: "
-                "it cannot go on. Start another run from it with --init-from"
+                f"{self.path} is the average of steps {', '.join(map(str, averaged['steps']))} of {averaged['run']}, "
+                "and its training cannot continue: start another run from it with --init-from"
             )
         if differences:
             raise InputError(
-                f"{self.path} was started with other settings: {'; '.join(differences)}. Give the same ones to go on, "
-                "another --run-dir, or --overwrite to start anew"
+                f"{self.path} was started with other settings: {'; '.join(differences)}. Give the same settings to "
+                "continue, another --run-dir, or --overwrite to start over"
             )
 
 
 def find_run(path: Path) -> RunDirectory | None:
-    """Return the run in a folder; None where there is no such folder, or nothing in it.
+    """Return the run in a folder, or None if there is no such folder or nothing in it.
 
     Raises:
-        InputError: there is something else.
+        InputError: the folder holds something else.
     """
     if is_half_replaced(path):
         return RunDirectory(path) if (path / OF_RUN).exists() else None
@@ -191,15 +192,15 @@ def find_run(path: Path) -> RunDirectory | None:
 def write_run(
     folder: Path, config: Config, tokenizers: Mapping[str, bytes], facts: Mapping[str, Any], id: str | None = None
 ) -> str:
-    """Write what a new run begins with into its folder, and return what its checkpoints know it by.
+    """Write the description and the tokenizers of a new run, and return the id of the run.
 
     Args:
-        folder: of the run, which is new.
-        config: resolved.
+        folder: the folder of the new run.
+        config: the resolved config.
         tokenizers: the SentencePiece models by the names of their files: `tokenizer.model`, or `source.model` and
             `target.model`.
-        facts: what else to remember, such as the data and the number of parameters; JSON.
-        id: what the checkpoints know it by, as `new_id` gives it; a new one by default.
+        facts: what else to remember, such as the data and the number of parameters, as JSON.
+        id: the id that its checkpoints carry, as `new_id` returns it; by default a new one.
     """
     id = id or new_id()
     for name, model in tokenizers.items():
@@ -209,7 +210,7 @@ def write_run(
 
 
 def new_id() -> str:
-    """Return what the checkpoints of a new run may know it by."""
+    """Return an id for a new run."""
     return uuid.uuid4().hex
 
 

@@ -11,8 +11,9 @@ def summary_of(description: Mapping[str, Any], others: str = "between any of {li
     """Return the rows of a table about a model: languages, where its weights come from, size, metrics and search.
 
     Args:
-        description: of a run or an export, as `describe` reads it; of a run with its `checkpoint`, if it has one.
-        others: how it translates between other languages than the default ones, where it has several.
+        description: the description of a run or an export, as `describe` returns it. That of a run may have its
+            `checkpoint` too.
+        others: words for translating between other languages than the default ones, if the model has several.
     """
     config = description["config"]
     source, target = direction_of(config)
@@ -41,7 +42,7 @@ def _languages(source: str, target: str, known: Sequence[str], others: str) -> s
 
 
 def _history(description: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rows that tell where the weights come from."""
+    """Return the rows that say where the weights come from."""
     if origin := description.get("origin"):
         return {
             "Imported from": f"{origin['name']} ({origin['architecture']})",
@@ -60,7 +61,7 @@ def _history(description: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _corpora(data: Mapping[str, Any]) -> str:
-    """Return what the corpora are called; where they lie says nothing to whoever finds the export."""
+    """Return the names of the corpora, without their paths, which mean nothing to readers of an export."""
     corpora = [data["corpus"], *data["extra_corpora"]]
     return " and ".join(name if name.startswith("tfds:") else PurePath(name).name for name in corpora)
 
@@ -87,7 +88,7 @@ def _metrics(checkpoint: Mapping[str, Any]) -> dict[str, str]:
 
 def _search(decoding: Mapping[str, Any]) -> str:
     if decoding["temperature"]:
-        return f"draws at temperature {decoding['temperature']}"
+        return f"sampling at temperature {decoding['temperature']}"
     if decoding["beam_size"] == 1:
         return "greedy"
     return f"beam of {decoding['beam_size']}, length penalty {decoding['length_penalty']}"

@@ -1,1 +1,1 @@
-"""A server of SavedModels that speaks as TensorFlow Serving does; it knows no model code."""
+"""A server of exported models with the APIs of TensorFlow Serving, independent of the code of the model."""

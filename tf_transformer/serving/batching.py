@@ -1,4 +1,4 @@
-"""Sentences of many requests, batched for one model: whose turn it is, and who goes along."""
+"""Batching the sentences of many requests for one model."""
 
 import bisect
 import math
@@ -12,26 +12,27 @@ import numpy as np
 from tf_transformer.serving.limits import Refused
 
 MIN_TOKENS = 16
-"""Tokens that a sentence counts for at least: what is written is longer than a source of a word."""
+"""The fewest tokens that a sentence counts as, because the translation of a short one may be longer than the source."""
 LIKE = 4
-"""How many times as long as the sentences whose turn it is those may be that go along: the others wait for them."""
+"""How many times longer than the sentences whose turn it is, which wait for them, others in their batch may be."""
 MAX_VALUES = 1 << 20
-"""Numbers and strings of an answer whose width depends on its sentences: [B, T, S] of many long ones has no bound."""
+"""The most values of an answer whose width depends on its sentences, such as [B, T, S], which else has no bound."""
 
 Sentence = tuple[bytes, ...]
-"""What a signature takes for one row: a string for each of its inputs."""
+"""One row of the inputs of a signature: a string for each input."""
 Arrays = dict[str, np.ndarray]
-"""For each output of a signature an array [B, ...]."""
+"""For each output of a signature, an array [B, ...]."""
 
 
 class Job:
-    """The sentences of a request, and what has been found for them.
+    """The sentences of a request, and their results.
 
     Args:
-        signature: what they are for.
-        sentences: [B].
-        tokens: of each of them, [B].
-        over: set by who no longer waits for the answer, and when there is one. What has not begun then never is.
+        signature: the signature to call.
+        sentences: the sentences, [B].
+        tokens: the number of tokens of each sentence, [B].
+        over: is set when nobody waits for the answer any more, or when it is complete. Sentences that have not begun by
+            then never do.
     """
 
     def __init__(self, signature: str, sentences: Sequence[Sentence], tokens: Sequence[int], over: threading.Event):
@@ -40,7 +41,7 @@ class Job:
         self.over = over
         self.arrived = time.monotonic()
         self._lengths = [max(count, MIN_TOKENS) for count in tokens]
-        # The longest are last, and begin: that an answer is too large is soon seen.
+        # The longest are last and begin first, so that an answer that is too large is noticed early.
         self._left = sorted(range(len(sentences)), key=self._lengths.__getitem__)
         self.tokens_left = sum(self._lengths)
         self._parts: list[tuple[list[int], Arrays]] = []
@@ -49,16 +50,16 @@ class Job:
 
     @property
     def has_begun(self) -> bool:
-        """Whether all of its sentences are translated, or being so."""
+        """Whether all sentences have been translated or are being translated."""
         return not self._left
 
     def longest(self, most: float = math.inf) -> int:
-        """Return the tokens of the longest sentence that has not begun and has at most so many."""
+        """Return the length of the longest sentence that has not begun and has at most `most` tokens."""
         end = self._end(most)
         return self._lengths[self._left[end - 1]] if end else MIN_TOKENS
 
     def take(self, rows: int, most: float = math.inf) -> list[int]:
-        """Begin so many sentences at most, the longest of those with at most so many tokens; gives their places."""
+        """Begin up to `rows` sentences, the longest with at most `most` tokens, and return their indices."""
         end = self._end(most)
         start = max(0, end - rows)
         places = self._left[start:end]
@@ -67,12 +68,12 @@ class Job:
         return places
 
     def add(self, places: list[int], found: Arrays, is_bounded: bool) -> None:
-        """Keep what was found for sentences.
+        """Keep the results of some sentences.
 
         Args:
-            places: those that were taken.
-            found: for each output an array with a row for each of them.
-            is_bounded: whether the width of its rows is that of all sentences.
+            places: the indices of the sentences, as `take` returned them.
+            found: for each output, an array with a row for each of these sentences.
+            is_bounded: whether rows have the same width for all sentences.
 
         Raises:
             Refused: the answer would have more than `MAX_VALUES`.
@@ -82,20 +83,20 @@ class Job:
         if not is_bounded:
             values = sum(len(self.sentences) * math.prod(self._widths(name)) for name in found)
             if values > MAX_VALUES:
-                raise Refused(400, f"the answer would have {values} values, and may have {MAX_VALUES}: send less")
+                raise Refused(400, f"the answer would have {values} values, but may have {MAX_VALUES}: send less text")
         if self._found == len(self.sentences):
             self.over.set()
 
     def fail(self, error: Exception) -> None:
-        """End with an error."""
+        """End the job with an error."""
         self._error = error
         self.over.set()
 
     def result(self) -> Arrays:
-        """Wait for what was found, [B, ...], in the order of the sentences; where widths differ it is filled up.
+        """Wait for the results, [B, ...], in the order of the sentences. Rows of different widths are padded.
 
         Raises:
-            Refused: nobody waits any more; the answer would be too large.
+            Refused: nobody waits any more, or the answer would be too large.
             Exception: what the model raised.
         """
         self.over.wait()
@@ -122,21 +123,21 @@ class Job:
 
 
 Batch = list[tuple[Job, list[int]]]
-"""Jobs with the places of those of their sentences that are in it; first the one whose turn it is."""
+"""The jobs in a batch, each with the indices of its sentences there. The job whose turn it is comes first."""
 
 
 class Batcher:
     """Translates jobs in batches, in a thread of its own.
 
-    Jobs take turns: one that is longer than a batch goes to the end of the queue after each. What room a batch has is
-    given to the jobs behind, in their order. A job that is over is dropped before its next batch.
+    Jobs take turns. One that needs several batches goes to the end of the queue after each of them. Room that is left
+    in a batch is given to the jobs behind, in their order. A job that is over is dropped before its next batch.
 
     Args:
         call: calls a signature with sentences.
-        together: signatures of which sentences of different jobs may share a batch.
-        max_tokens: of a batch, each sentence counted as long as its longest; a longer sentence goes alone.
-        wait: seconds that a job waits for others while its batch has room.
-        count: told the sentences of each batch.
+        together: the signatures for which sentences of different jobs may share a batch.
+        max_tokens: the most tokens of a batch. Each sentence counts as long as the longest; a longer one goes alone.
+        wait: the number of seconds that a job waits for others while its batch has room.
+        count: is called with the number of sentences of each batch.
     """
 
     def __init__(
@@ -163,13 +164,13 @@ class Batcher:
         with self._changed:
             self._jobs.append(job)
             if self._worker is None:
-                # Python does not wait for it at its end.
+                # Python does not wait for a daemon thread at exit.
                 self._worker = threading.Thread(target=self._work, name="batches", daemon=True)
                 self._worker.start()
             self._changed.notify()
 
     def close(self) -> None:
-        """End the thread once the queue is empty; a job that comes later has one to itself."""
+        """End the thread once the queue is empty. A job that comes later starts a thread of its own."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -179,7 +180,7 @@ class Batcher:
             try:
                 self._translate(batch)
             except Exception as error:
-                # Whatever it is, it is theirs: those who come after them are answered.
+                # Any error belongs to the jobs of this batch; later jobs are still answered.
                 for job, _ in batch:
                     job.fail(error)
             first, _ = batch[0]
@@ -188,7 +189,7 @@ class Batcher:
                     self._jobs.append(first)
 
     def _next(self) -> Batch | None:
-        """Wait for a batch; None ends the thread."""
+        """Wait for a batch and return it; None ends the thread."""
         with self._changed:
             while True:
                 self._jobs = [job for job in self._jobs if not job.over.is_set()]

@@ -1,4 +1,4 @@
-"""What all handlers of HTTP share: a request is read, its client watched, and an answer written."""
+"""What all HTTP handlers share: reading a request, watching its client and writing an answer."""
 
 import asyncio
 import json
@@ -16,14 +16,14 @@ Answer = TypeVar("Answer")
 
 
 async def read(request: Request, limits: Limits) -> dict[str, Any]:
-    """Return the JSON object that a body is.
+    """Return the JSON object in the body of a request.
 
     Raises:
-        Refused: it is too large, too slow, or something else.
-        ClientDisconnect: the client has gone.
+        Refused: the body is too large, too slow, or not a JSON object.
+        ClientDisconnect: the client has disconnected.
     """
     most, seconds = limits.max_body, limits.timeout
-    too_large = Refused(413, f"the body may have {most} bytes")
+    too_large = Refused(413, f"the body may have at most {most} bytes")
     if int(request.headers.get("content-length", "0")) > most:
         raise too_large
     body = b""
@@ -39,10 +39,10 @@ async def read(request: Request, limits: Limits) -> dict[str, Any]:
 
 
 async def while_connected(request: Request, answering: Coroutine[Any, Any, Answer]) -> Answer:
-    """Wait for an answer, and give it up when the client goes.
+    """Wait for an answer, and cancel it if the client disconnects.
 
     Raises:
-        ClientDisconnect: it has gone.
+        ClientDisconnect: the client has disconnected.
     """
     answer, gone = asyncio.ensure_future(answering), asyncio.ensure_future(_until_gone(request))
     try:
@@ -56,13 +56,13 @@ async def while_connected(request: Request, answering: Coroutine[Any, Any, Answe
 
 
 def write(answer: dict[str, Any], status: int = 200, headers: Any = None) -> Response:
-    """Return an answer in JSON. As TensorFlow Serving, it has -Infinity where a number is that."""
+    """Return an answer in JSON. Like TensorFlow Serving, it writes minus infinity as -Infinity."""
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
     return Response(text.encode("utf-8", "replace"), status, media_type="application/json", headers=headers)
 
 
 def write_error(status: int, message: str, headers: Any = None) -> Response:
-    """Return what is wrong with a request, as TensorFlow Serving says it."""
+    """Return an error in the form that TensorFlow Serving uses."""
     return write({"error": message}, status, headers)
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow Serving's gRPC services over a model."""
+"""TensorFlow Serving's gRPC services for a model."""
 
 import asyncio
 import functools
@@ -32,14 +32,14 @@ CODES = {
     500: grpc.StatusCode.INTERNAL,
     504: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
-"""What the statuses of HTTP are in gRPC."""
+"""The gRPC codes of HTTP statuses."""
 
 
 Method = Callable[[Any, Any], Awaitable[Any]]
 
 
 def answered(method: Method) -> Any:
-    """Return a method that tells the client what is refused, and is counted and logged."""
+    """Return a method that tells the client why a request is refused, and that is counted and logged."""
 
     @functools.wraps(method)
     async def answer(self: Any, request: Any, context: Any) -> Any:
@@ -53,7 +53,7 @@ def answered(method: Method) -> Any:
             status = refused.status
             await context.abort(CODES[refused.status], str(refused))
         except asyncio.CancelledError:
-            status = 499  # the client has gone, or its time is over
+            status = 499  # the client has disconnected, or its deadline has passed
             raise
         finally:
             seconds = time.perf_counter() - started
@@ -78,7 +78,7 @@ class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
         version = self.model.find(spec.name, _number(spec))
         self.model.check_signature(version, signature)
         if unknown := set(request.output_filter) - set(version.signatures.outputs[signature]):
-            raise Refused(400, f"output_filter has what the signature does not give: {sorted(unknown)}"[:500])
+            raise Refused(400, f"output_filter names outputs that the signature does not have: {sorted(unknown)}"[:500])
         columns = columns_of(request.inputs, version.signatures.inputs[signature], self.model.limits)
 
         def answer(outputs: Arrays) -> Any:
@@ -95,7 +95,7 @@ class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
         """Return the signatures."""
         version = self.model.find(request.model_spec.name, _number(request.model_spec))
         if wrong := set(request.metadata_field) - {"signature_def"}:
-            raise Refused(400, f"there is no metadata {sorted(wrong)}: there is signature_def"[:500])
+            raise Refused(400, f"metadata_field must be signature_def. Received: {sorted(wrong)}"[:500])
         answer = get_model_metadata_pb2.GetModelMetadataResponse()
         _fill(answer.model_spec, self.model, version)
         signatures = get_model_metadata_pb2.SignatureDefMap()
@@ -120,10 +120,10 @@ class Status(model_service_pb2_grpc.ModelServiceServicer):
 
 
 def make_server(model: Model, address: str) -> tuple[grpc.aio.Server, int, health.aio.HealthServicer]:
-    """Return a server that is not started, the port it has, and what says that it is well.
+    """Return a server that is not started yet, its port, and its health service.
 
     Raises:
-        RuntimeError: it cannot listen there.
+        RuntimeError: the server cannot listen at `address`.
     """
     options = [
         ("grpc.max_receive_message_length", model.limits.max_body),
@@ -140,7 +140,7 @@ def make_server(model: Model, address: str) -> tuple[grpc.aio.Server, int, healt
 
 def _number(spec: Any) -> int | None:
     if spec.WhichOneof("version_choice") == "version_label":
-        raise Refused(404, f"there are no labels of versions. Received: {spec.version_label}")
+        raise Refused(404, f"version labels are not supported: give a number. Received: {spec.version_label}")
     return spec.version.value if spec.HasField("version") else None
 
 

@@ -12,10 +12,10 @@ from tf_transformer.serving.tensors import Columns, check_names
 
 
 def parse(body: bytes) -> dict[str, Any]:
-    """Return the object that a request is.
+    """Return the JSON object in the body of a request.
 
     Raises:
-        Refused: not JSON, or not an object.
+        Refused: the body is not JSON, or not an object.
     """
     try:
         request = json.loads(body)
@@ -27,14 +27,14 @@ def parse(body: bytes) -> dict[str, Any]:
 
 
 def columns_of(request: dict[str, Any], inputs: tuple[str, ...]) -> Columns:
-    """Return the sentences of a request in the form of rows (`instances`) or of columns (`inputs`).
+    """Return the sentences of a request, which has the form of rows (`instances`) or of columns (`inputs`).
 
     Args:
-        request: the object of the body.
-        inputs: the names of what the signature takes. Where it is one, the name may be left out.
+        request: the object in the body.
+        inputs: the names of the inputs of the signature. The request may leave out the name of a single input.
 
     Raises:
-        Refused: neither form, or both; other names; not strings.
+        Refused: the request has neither form or both, has other names, or has values that are not strings.
     """
     forms = [form for form in ("instances", "inputs") if form in request]
     if len(forms) != 1:
@@ -59,7 +59,7 @@ def columns_of(request: dict[str, Any], inputs: tuple[str, ...]) -> Columns:
 
 
 def answer(outputs: dict[str, np.ndarray], by_rows: bool) -> dict[str, Any]:
-    """Return outputs [B, ...] in the form that the request had; the name of a single one is left out."""
+    """Return outputs [B, ...] in the form of the request; the name of a single output is left out."""
     columns = {name: _values(array) for name, array in outputs.items()}
     if by_rows:
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -85,17 +85,17 @@ def _list(values: Any, name: str) -> list[Any]:
 
 def _text(value: Any, name: str) -> bytes:
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass")  # half a pair is read as any invalid UTF-8
+        return value.encode("utf-8", "surrogatepass")  # a lone surrogate is treated like any invalid UTF-8
     if isinstance(value, dict) and value.keys() == {"b64"} and isinstance(value["b64"], str):
         try:
             return base64.b64decode(value["b64"], validate=True)
         except (binascii.Error, ValueError):
-            raise Refused(400, f"{name!r} has a b64 that is not base64") from None
-    raise Refused(400, f"{name!r} must be strings, a list of depth 1. Received: {type(value).__name__} in it")
+            raise Refused(400, f"{name!r} has a b64 value that is not base64") from None
+    raise Refused(400, f"{name!r} must be a list of strings. Received: {type(value).__name__} in the list")
 
 
 def _values(array: np.ndarray) -> Any:
-    """Return an array as lists; numbers with as many digits as float32 has."""
+    """Return an array as lists, with numbers of no more digits than float32 has."""
     if array.ndim > 1:
         return [_values(row) for row in array]
     if array.dtype == object:

@@ -16,20 +16,20 @@ class Limits:
     """What the server refuses, and how it batches.
 
     Raises:
-        InputError: a limit that would let nothing through, or that gRPC cannot hold.
+        InputError: a limit would let nothing through, or is too large for gRPC.
     """
 
-    max_sentences: int = _limit(1024, "sentences of a request; more is refused with 400")
-    max_tokens: int = _limit(32_768, "source tokens of a request, all sentences together; more is refused with 400")
-    max_body: int = _limit(1 << 20, "bytes of a request; more is refused with 413")
-    max_queue: int = _limit(128, "requests at once, waiting or running; a further one is refused with 429")
-    timeout: float = _limit(60.0, "seconds until a request is answered with 504, or a slow body with 408")
+    max_sentences: int = _limit(1024, "most sentences per request; more are refused with 400")
+    max_tokens: int = _limit(32_768, "most source tokens per request, in all its sentences; more are refused with 400")
+    max_body: int = _limit(1 << 20, "most bytes per request; more are refused with 413")
+    max_queue: int = _limit(128, "most requests at once, waiting or running; further ones are refused with 429")
+    timeout: float = _limit(60.0, "seconds after which a request is answered with 504, or a slow body with 408")
     max_batch_tokens: int = _limit(
         1024,
-        "source tokens translated at once, each sentence counted as long as the longest, and as 16 at least; a longer "
-        "request is split, a longer sentence goes alone",
+        "most source tokens translated at once, where each sentence counts as long as the longest and as at least 16; "
+        "a longer request is split, and a longer sentence goes alone",
     )
-    batch_wait: float = _limit(1.0, "milliseconds that a sentence waits for others to be translated with")
+    batch_wait: float = _limit(1.0, "milliseconds that a sentence waits for others to share its batch")
 
     def __post_init__(self) -> None:
         for name in ("max_sentences", "max_tokens", "max_body", "max_queue", "max_batch_tokens"):
@@ -38,17 +38,17 @@ class Limits:
         if self.max_body >= 2**31:
             raise InputError(f"max_body must be below 2**31. Received: {self.max_body}")
         if not 0 < self.timeout < math.inf:
-            raise InputError(f"timeout must be above 0, and finite. Received: {self.timeout}")
+            raise InputError(f"timeout must be a finite number above 0. Received: {self.timeout}")
         if not 0 <= self.batch_wait < math.inf:
-            raise InputError(f"batch_wait must be at least 0, and finite. Received: {self.batch_wait}")
+            raise InputError(f"batch_wait must be a finite number of at least 0. Received: {self.batch_wait}")
 
 
 class Refused(Exception):  # noqa: N818
-    """A request that is not answered as it wishes.
+    """A request that the server refuses.
 
     Args:
-        status: of HTTP.
-        message: for the client.
+        status: the HTTP status.
+        message: the message for the client.
     """
 
     def __init__(self, status: int, message: str):

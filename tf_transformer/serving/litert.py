@@ -1,4 +1,4 @@
-"""An export for LiteRT in memory, with the signatures that a SavedModel of ours has."""
+"""An export for LiteRT in memory, with the same signatures as an exported SavedModel."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tf_transformer.litert.translator import Found
 
 Outputs = dict[str, tuple[tf.DType, list[int | None]]]
-"""For each output its type and shape."""
+"""For each output, its type and shape."""
 SHAPES: dict[str, tuple[tuple[str, ...], Outputs]] = {
     DEFAULT: (("text",), {"translation": (tf.string, [None]), "score": (tf.float32, [None])}),
     "translate_n_best": (("text",), {"translations": (tf.string, [None, None]), "scores": (tf.float32, [None, None])}),
@@ -42,14 +42,14 @@ SHAPES: dict[str, tuple[tuple[str, ...], Outputs]] = {
     ),
     COUNT: (("text",), {"tokens": (tf.int32, [None])}),
 }
-"""For each signature what it takes and gives."""
+"""For each signature, its inputs and outputs."""
 
 
 def load(path: Path) -> Signatures:
     """Return the signatures of an export for LiteRT.
 
     Raises:
-        InputError: it is damaged, or the extra litert is missing.
+        InputError: the export is damaged, or the extra litert is not installed.
     """
     try:
         from tf_transformer.litert import Translator
@@ -80,7 +80,7 @@ def _definition(takes: Sequence[str], gives: Outputs) -> SignatureDef:
 
 
 class Functions:
-    """What the signatures do, by a translator of `tf_transformer.litert`."""
+    """The functions of the signatures, which use a translator of `tf_transformer.litert`."""
 
     def __init__(self, translator: "Translator"):
         self._translator = translator
@@ -148,7 +148,7 @@ class Functions:
 
 
 def _texts(column: list[bytes]) -> list[str]:
-    """Return strings; what is no UTF-8 is read as U+FFFD, as in a SavedModel."""
+    """Return strings; invalid UTF-8 is read as U+FFFD, as in a SavedModel."""
     return [text.decode("utf-8", "replace") for text in column]
 
 
@@ -161,7 +161,7 @@ def _strings(texts: list[str]) -> np.ndarray:
 
 
 def _filled(rows: Sequence[Any], nothing: Any) -> np.ndarray:
-    """Return rows of unlike lengths, or matrices, as one array, filled up."""
+    """Return rows or matrices of different sizes as one padded array."""
     arrays = [np.array(row, object if isinstance(nothing, bytes) else np.float32) for row in rows]
     widths = [max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)] if arrays else [0]
     filled = np.full((len(arrays), *widths), nothing, arrays[0].dtype if arrays else object)

@@ -1,4 +1,4 @@
-"""What stands between the server of HTTP and the application."""
+"""Middleware between the HTTP server and the application."""
 
 import logging
 import time
@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tf_transformer.serving.origin import Origins
 
 ACCESS = "tf_transformer.access"
-"""The log of requests: one line each."""
+"""The name of the log of requests, which has one line for each."""
 
 access = logging.getLogger(ACCESS)
 
@@ -35,14 +35,14 @@ class AccessLog:
             await self._app(scope, receive, sent)
         finally:
             if scope["type"] == "http":
-                # As it was sent: what its % stand for may be line feeds.
+                # The path as it was sent, because its escapes may stand for line feeds.
                 path = scope["raw_path"].decode("ascii", "replace")
                 milliseconds = 1000 * (time.perf_counter() - started)
                 access.info("rest %s %s %d %.1f ms", scope["method"], path, status, milliseconds)
 
 
 class Cors:
-    """Lets pages of other origins use the API, and nothing else."""
+    """Lets pages of other origins use the API, but nothing else."""
 
     def __init__(self, app: ASGIApp, origins: Origins):
         self._app = app
@@ -57,7 +57,7 @@ class Cors:
 
 
 class LastAnswers:
-    """From `is_ending` on says to clients that their connection ends with the answer."""
+    """Once `is_ending` is set, tells clients that their connection closes after the answer."""
 
     def __init__(self, app: ASGIApp):
         self._app = app

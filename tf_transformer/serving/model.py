@@ -1,4 +1,4 @@
-"""The model that is served: its newest version, and what comes in until it is answered."""
+"""The model that is served, with its newest version and the requests for it."""
 
 import asyncio
 import concurrent.futures
@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 
 
 class Model:
-    """A model of numbered versions, of which the newest is served.
+    """A model with numbered versions, of which the newest is served.
 
     Args:
-        path: a folder of version folders, or one SavedModel.
-        name: what clients call it; by default what the folder is called.
-        limits: of requests and batches.
+        path: a folder of version folders, or one exported model.
+        name: the name by which clients ask for it; by default that of the folder.
+        limits: the limits of requests and batches.
         metrics: where requests are counted.
 
     Raises:
@@ -43,37 +43,37 @@ class Model:
         self.limits = limits
         self.metrics = metrics
         self._versions = Versions(self.path)
-        # Of saved_models/NAME/1 the name is NAME.
+        # The name of saved_models/NAME/1 is NAME.
         is_version = self._versions.is_one and self.path.name.isdecimal()
         self.name = name or (self.path.parent if is_version else self.path).name
         if "/" in self.name:
-            raise InputError(f"a name is part of an address, and has no slash. Received: {self.name}")
+            raise InputError(f"the name is part of an address, and must not have a slash. Received: {self.name}")
         self._running = 0
         self._threads = concurrent.futures.ThreadPoolExecutor(limits.max_queue, "predict")
         self._preparing = concurrent.futures.ThreadPoolExecutor(1, "prepare")
         self.version = self._first(path)
         self.prepared: concurrent.futures.Future[Any] = self._preparing.submit(self._warm_up_others, self.version)
-        """Of the last version that was loaded: done when it is warm."""
+        """The preparation of the last version that was loaded, done when that version is warm."""
         metrics.watch(self)
 
     async def predict(
         self, version: Version, signature: str, columns: Columns, answer: Callable[[Arrays], Answer]
     ) -> Answer:
-        """Call a signature of a version. To cancel it is to give it up: nothing more of it is begun.
+        """Call a signature of a version. If the call is cancelled, no further part of it is begun.
 
         Args:
-            version: as `find` returned it.
-            signature: one that it has.
-            columns: for each input of it the sentences, [B].
-            answer: makes of its outputs, arrays [B, ...], what is answered; beside the event loop, since it may take
-                long.
+            version: a version that `find` returned.
+            signature: the name of one of its signatures.
+            columns: for each input of the signature, the sentences [B].
+            answer: turns the outputs, arrays [B, ...], into the answer. It is called outside the event loop, because it
+                may take long.
 
         Raises:
-            Refused: too much; too many requests; no answer in time.
+            Refused: the request is too large, there are too many requests, or there is no answer in time.
         """
         self._check_size(columns)
         if self._running >= self.limits.max_queue:
-            raise Refused(429, f"the server has {self._running} requests, as many as it takes: try again later")
+            raise Refused(429, f"the server has {self._running} requests, the most that it takes: try again later")
         self._running += 1
         over = threading.Event()
 
@@ -83,7 +83,7 @@ class Model:
         working = asyncio.get_running_loop().run_in_executor(self._threads, work)
         working.add_done_callback(self._done)
         try:
-            # A batch that runs cannot be stopped; its thread hears of it by `over`.
+            # A batch that runs cannot be stopped; `over` tells its thread that nobody waits any more.
             return await asyncio.wait_for(asyncio.shield(working), self.limits.timeout)
         except TimeoutError:
             raise Refused(504, f"no translation within {self.limits.timeout:g} s: send fewer sentences") from None
@@ -95,44 +95,46 @@ class Model:
 
     @property
     def running(self) -> int:
-        """The requests that wait or run."""
+        """The number of requests that wait or run."""
         return self._running
 
     def find(self, name: str, number: int | None = None) -> Version:
         """Return the version that a client names.
 
         Raises:
-            Refused: there is none.
+            Refused: there is no such version.
         """
         version = self.version
         if name != self.name or number not in (None, version.number):
             wanted = f"Latest({name})" if number is None else f"Specific({name}, {number})"
-            raise Refused(404, f"Servable not found for request: {wanted}. Here is {self.name}, {version.number}")
+            raise Refused(
+                404, f"Servable not found for request: {wanted}. The server has {self.name}, {version.number}"
+            )
         return version
 
     def check_signature(self, version: Version, signature: str) -> None:
-        """Raise Refused where a version has no such signature."""
+        """Raise Refused if a version has no such signature."""
         if signature not in version.signatures.inputs:
             valid = ", ".join(sorted(version.signatures.inputs))
-            raise Refused(400, f"there is no signature {signature[:100]!r}: there are {valid}")
+            raise Refused(400, f"there is no signature {signature[:100]!r}: call one of {valid}")
 
     async def watch(self, seconds: float) -> None:
-        """Look for a newer version every so many seconds, for ever; a version is taken when it is warm."""
+        """Look for a newer version every `seconds` seconds, forever. A newer version is served once it is warm."""
         while True:
             await asyncio.sleep(seconds)
             await self.refresh()
 
     async def refresh(self) -> None:
-        """Take the newest version that can be loaded; why others cannot is logged."""
+        """Serve the newest version that can be loaded, and log why others cannot be loaded."""
         for found in self._versions.to_try(self.version.number):
             self.prepared = self._preparing.submit(self._prepare, found)
             try:
                 version = await asyncio.wrap_future(self.prepared)
             except Exception as error:
-                # Whatever it was, the version that is served still works, and the next one may be better.
+                # After any error, the version that is served still works, and the next one may load.
                 self._versions.failed(found)
                 self.metrics.failed_loads.inc()
-                log.error("version %d stays: %s", self.version.number, error)
+                log.error("version %d is still served: %s", self.version.number, error)
             else:
                 self.version.close()
                 self.version = version
@@ -140,12 +142,12 @@ class Model:
                 return
 
     def _first(self, path: Path) -> Version:
-        """Load the newest version that can be."""
+        """Load the newest version that can be loaded."""
         errors: list[tuple[int, InputError]] = []
         for found in self._versions.to_try(None):
             try:
                 version = self._load(found)
-                # Who asks for no other signature need not wait for them.
+                # Clients of these signatures need not wait for the others.
                 version.warm_up({DEFAULT, COUNT} & version.signatures.inputs.keys())
             except InputError as error:
                 self._versions.failed(found)
@@ -155,7 +157,9 @@ class Model:
                 _log_passed_over(errors)
                 return version
         if not errors:
-            raise InputError(f"{path} is no exported model, and has no version folder, such as {path}/1, that is one")
+            raise InputError(
+                f"{path} is not an exported model, and has no version folder that is one, such as {path}/1"
+            )
         _log_passed_over(errors[1:])
         raise errors[0][1]
 
@@ -182,9 +186,9 @@ class Model:
     def _done(self, working: "asyncio.Future[Any]") -> None:
         self._running -= 1
         if not working.cancelled():
-            working.exception()  # that of a request that nobody waits for any more
+            working.exception()  # asyncio would complain of an error that nobody retrieves
 
 
 def _log_passed_over(errors: list[tuple[int, InputError]]) -> None:
     for number, error in errors:
-        log.error("version %d is passed over: %s", number, error)
+        log.error("version %d is skipped: %s", number, error)

@@ -1,4 +1,4 @@
-"""The REST API in OpenAPI's words."""
+"""The OpenAPI description of the REST API."""
 
 from typing import Any
 
@@ -24,12 +24,12 @@ def description(model: Model) -> dict[str, Any]:
     texts = {"type": "array", "items": text, "maxItems": most}
     forms: list[Any] = []
     for name, inputs in sorted(model.version.signatures.inputs.items()):
-        # The empty name is that of the default, as in TensorFlow Serving.
+        # The empty name stands for the default signature, as in TensorFlow Serving.
         named = {"signature_name": {"enum": [name, ""] if name == DEFAULT else [name]}}
         required = [] if name == DEFAULT else ["signature_name"]
         rows = {"type": "array", "items": _object(dict.fromkeys(inputs, text)), "maxItems": most}
         allowed = [("instances", rows)]
-        # Of several inputs columns are taken too; that they must be of one length, a schema cannot say.
+        # Several inputs may be columns too, but a schema cannot say that these must have the same length.
         if len(inputs) == 1:
             allowed += [("instances", texts), ("inputs", texts), ("inputs", _object(dict.fromkeys(inputs, texts)))]
         forms += [_object(named | {form: values}, [form, *required]) for form, values in allowed]
@@ -62,8 +62,8 @@ def description(model: Model) -> dict[str, Any]:
         "info": {"title": f"tf-transformer serve: {model.name}", "version": __version__},
         "paths": paths
         | {
-            "/healthz": {"get": {"summary": "Whether it serves", "responses": plain}},
-            "/metrics": {"get": {"summary": "Prometheus's", "responses": plain}},
+            "/healthz": {"get": {"summary": "Whether the server is up", "responses": plain}},
+            "/metrics": {"get": {"summary": "Metrics for Prometheus", "responses": plain}},
         },
     }
 

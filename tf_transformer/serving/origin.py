@@ -1,4 +1,4 @@
-"""From whose page a request comes: a browser sends those of any page to any server."""
+"""Checking from whose page a request comes, because a browser lets any page send requests to any server."""
 
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
@@ -10,27 +10,29 @@ PORTS = {"http": 80, "https": 443}
 ANY = "*"
 
 Origins = frozenset[str]
-"""Those whose pages may use a server, such as https://app.example:8443; `ANY` is all."""
+"""The origins whose pages may use a server, such as https://app.example:8443; `ANY` stands for all."""
 
 
 def origins(given: Iterable[str]) -> Origins:
     """Return the origins that a user names.
 
     Raises:
-        InputError: one is no origin.
+        InputError: one of them is not an origin.
     """
     for origin in given:
         parts = urlsplit(origin)
         if origin != ANY and (origin != f"{parts.scheme}://{parts.netloc}".lower() or not parts.hostname):
-            raise InputError(f"an origin is like https://app.example or http://localhost:3000. Received: {origin!r}")
+            raise InputError(
+                f"an origin must be like https://app.example or http://localhost:3000. Received: {origin!r}"
+            )
     return frozenset(given)
 
 
 def check(headers: Mapping[str, str], allowed: Origins = frozenset()) -> None:
-    """Raise Refused where a browser sends what the page of another origin asks for, unless that is allowed.
+    """Raise Refused if a browser sends a request for a page of another origin that is not allowed.
 
-    `Sec-Fetch-Site` says so in browsers that send it, which is to https and to this machine; elsewhere `Origin` must
-    have the address that the request was sent to. Programs send neither, and are let through.
+    Browsers say so in `Sec-Fetch-Site`, which they send to https addresses and to this machine. Without it, `Origin`
+    must have the address that the request was sent to. Programs send neither, and are let through.
     """
     origin = headers.get("origin", "")
     site = headers.get("sec-fetch-site", "")
@@ -48,4 +50,4 @@ def _is_at(origin: str, host: str) -> bool:
         same_port = (theirs.port or default) == (ours.port or default)
         return theirs.hostname is not None and theirs.hostname == ours.hostname and same_port
     except ValueError:
-        return False  # no address at all
+        return False  # not an address

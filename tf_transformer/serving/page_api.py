@@ -1,4 +1,4 @@
-"""The page, and what it asks for."""
+"""The web page, and the requests that it sends."""
 
 from collections.abc import Callable
 from importlib.resources import files
@@ -20,7 +20,7 @@ from tf_transformer.serving.version import Version
 FILES = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 """The files of the page, of which the first is index.html."""
 HEADERS = {
-    # Nothing from elsewhere, and nowhere inside a foreign page.
+    # The page loads nothing from elsewhere, and no other page can embed it.
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -30,17 +30,17 @@ HEADERS = {
 
 
 class PageApi:
-    """Answers the page."""
+    """Answers the requests of the page."""
 
     def __init__(self, model: Model):
         self._model = model
 
     async def model(self, _: Request) -> Response:
-        """Answer which model translates."""
+        """Say which model translates."""
         return write(self._shown(self._model.version))
 
     async def translate(self, request: Request) -> Response:
-        """Translate a text line by line; gives for each line what the search found."""
+        """Translate a text line by line, and return the translations that the search found for each line."""
         text, asked = await self._text(request)
         version = self._model.version
         lines = [line.removesuffix("\r") for line in text.split("\n")]
@@ -86,7 +86,7 @@ class PageApi:
         named = {name: [asked.get(name, languages[name])] for name in LANGUAGES if name in inputs}
         # Each language is read once, not for every line.
         columns = json_form.columns_of({"inputs": {"text": lines, **named}}, inputs)
-        version.check_languages(columns)  # before it waits for its turn
+        version.check_languages(columns)  # before the request waits for its turn
         columns = {**columns, **{name: columns[name] * len(lines) for name in named}}
 
         def answer(outputs: Arrays) -> Response:
@@ -106,7 +106,7 @@ class PageApi:
 
 
 def file(name: str, kind: str) -> Handler:
-    """Return a handler that gives a file of the page."""
+    """Return a handler that serves a file of the page."""
     text = (files("tf_transformer.serving") / "page" / (name or "index.html")).read_bytes()
 
     async def give(_: Request) -> Response:
@@ -116,7 +116,7 @@ def file(name: str, kind: str) -> Handler:
 
 
 def _line(row: dict[str, Any]) -> dict[str, Any]:
-    # Where a search found fewer, the rest is empty.
+    # If a search found fewer translations, the rest are empty.
     found = zip(row["translations"], row["scores"], strict=True)
     n_best = [{"translation": translation, "score": score} for translation, score in found if np.isfinite(score)]
     return {"n_best": n_best, "is_truncated": row["is_truncated"]}

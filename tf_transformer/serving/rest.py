@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST API over a model, and the page."""
+"""TensorFlow Serving's REST API for a model, and the web page."""
 
 import logging
 import time
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def make_app(model: Model, origins: Origins = frozenset()) -> ASGIApp:
-    """Return the application that serves a model, to programs and to the pages of some origins besides its own."""
+    """Return the application that serves a model to programs, to its own page and to pages of the given origins."""
     api = _Api(model, origins)
     one, version = "/v1/models/{name}", "/v1/models/{name}/versions/{number}"
     page = page_api.PageApi(model)
@@ -32,7 +32,7 @@ def make_app(model: Model, origins: Origins = frozenset()) -> ASGIApp:
     for path in (one, version):
         routes += [
             Route(f"{path}:predict", api.counted(api.predict), methods=["POST"]),
-            # Otherwise the path would name a model.
+            # Otherwise the path would be taken for the name of a model.
             Route(f"{path}:predict", _post_only, methods=["GET"]),
             Route(f"{path}/metadata", api.counted(api.metadata)),
             Route(path, api.counted(api.status)),
@@ -46,7 +46,7 @@ def make_app(model: Model, origins: Origins = frozenset()) -> ASGIApp:
         Route("/healthz", api.health),
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _crash})
-    # It would send clients on to an address that they have named themselves.
+    # A redirect would send clients to an address that they have named themselves.
     app.router.redirect_slashes = False
     return AccessLog(Cors(app, origins) if origins else app)
 
@@ -57,7 +57,7 @@ class _Api:
         self._origins = origins
 
     def counted(self, handler: Handler) -> Handler:
-        """Return a handler that answers what is refused, and is counted."""
+        """Return a handler that answers refused requests too, and that is counted."""
 
         async def handle(request: Request) -> Response:
             started = time.perf_counter()
@@ -70,7 +70,7 @@ class _Api:
                 response = write_error(refused.status, str(refused))
             except ClientDisconnect:
                 status = 499
-                response = write_error(status, "the client has gone")  # which nobody reads
+                response = write_error(status, "the client has disconnected")  # which nobody reads
             finally:
                 self._model.metrics.count_answer("rest", status, time.perf_counter() - started)
             return response
@@ -114,13 +114,13 @@ class _Api:
 
 
 def _servable(request: Request) -> tuple[str, int | None]:
-    """Return the name and the number that a path has."""
+    """Return the name of the model and the number of the version in a path."""
     name, number = request.path_params["name"], request.path_params.get("number")
     if number is None:
         return name, None
     if not (number.isascii() and number.isdigit()):
-        raise Refused(400, f"a version is a number. Received: {number[:100]!r}")
-    return name, int(number[:20])  # of more digits there is none, and Python refuses to read very many
+        raise Refused(400, f"a version must be a number. Received: {number[:100]!r}")
+    return name, int(number[:20])  # no version has more digits, and Python refuses to read very many
 
 
 async def _post_only(_: Request) -> Response:

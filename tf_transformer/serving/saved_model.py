@@ -17,14 +17,14 @@ def load(path: Path) -> Signatures:
     """Return the signatures of a SavedModel.
 
     Raises:
-        InputError: it is damaged, or its signatures do not take strings.
+        InputError: the SavedModel is damaged, or its signatures do not take strings.
     """
     try:
         saved = SavedModel.FromString((path / "saved_model.pb").read_bytes())
         definitions = saved.meta_graphs[0].signature_def
         model = tf.saved_model.load(os.fspath(path))
     except Exception as error:
-        # Whatever TensorFlow and protobuf raise for bytes that are wrong: there are a dozen kinds.
+        # TensorFlow and protobuf raise a dozen kinds of errors for wrong bytes.
         raise InputError(f"cannot load {path}: {error}") from error
 
     def function(signature: str, columns: Columns) -> Arrays:

@@ -1,4 +1,4 @@
-"""Both servers of a model in one process, from the first request to the last."""
+"""The REST and gRPC servers of a model in one process."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from tf_transformer.serving.ports import Ports
 from tf_transformer.serving.rest import make_app
 
 LAST_SECONDS = 1.0
-"""That connections stay open at the end, for what clients have sent already."""
+"""Seconds that connections stay open at the end, for requests that clients have already sent."""
 
 log = logging.getLogger(__name__)
 
@@ -37,39 +37,39 @@ def serve(
     origins: Origins = frozenset(),
     access_log: bool = False,
 ) -> None:
-    """Serve a model until SIGTERM or SIGINT; what is in flight then is finished first, and the process ends.
+    """Serve a model until SIGTERM or SIGINT. Requests in flight are then finished, and the process ends.
 
     Args:
-        path: a folder of version folders, of which the newest is served, or one SavedModel.
-        ports: where to listen.
-        name: of the model, by default that of the folder.
-        poll_seconds: between looks for a newer version.
-        limits: what is refused.
-        origins: whose pages may use it from a browser, besides its own.
-        access_log: log each request.
+        path: a folder of version folders, of which the newest is served, or one exported model.
+        ports: the ports to listen at.
+        name: the name of the model; by default that of the folder.
+        poll_seconds: the number of seconds between looks for a newer version.
+        limits: the limits of requests and batches.
+        origins: the origins whose pages may use the server from a browser, besides its own.
+        access_log: whether to log each request.
 
     Raises:
-        InputError: no model there, or a damaged one; an address that another server has taken meanwhile.
+        InputError: there is no model, or a damaged one; or another server has taken an address meanwhile.
     """
     limits = limits or Limits()
     model = Model(path, name, limits, Metrics())
     logging.getLogger(ACCESS).setLevel(logging.INFO if access_log else logging.WARNING)
     asyncio.run(_serve(model, ports, LastAnswers(make_app(model, origins)), poll_seconds))
-    # Python would wait for what still runs: a batch that nobody waits for, a version that is loaded or warmed up.
+    # Python would wait for what still runs, such as a batch that nobody waits for or a version that is being loaded.
     logging.shutdown()
     os._exit(0)
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to us, since gRPC must hear of them as well, and that ends connections gently."""
+    """A server that leaves signals to us, because gRPC must handle them too, and that ends connections gently."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
+        """Capture no signals."""
         yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let no new client in, and answer those who are connected once more; uvicorn would cut off what they send."""
+        """Let no new client in, but answer what connected clients still send, which uvicorn would cut off."""
         for server in self.servers:
             server.close()
         loop = asyncio.get_running_loop()
@@ -85,7 +85,7 @@ async def _serve(model: Model, ports: Ports, app: LastAnswers, poll_seconds: flo
     try:
         grpc_server, grpc_port, health = make_server(model, address)
     except RuntimeError as error:
-        raise InputError(f"cannot listen at {address}, {error}: give another --grpc-port, or --host") from None
+        raise InputError(f"cannot listen at {address} ({error}): give another --grpc-port, or --host") from None
     grace = model.limits.timeout + 1
     config = uvicorn.Config(
         app,
@@ -122,6 +122,6 @@ async def _serve(model: Model, ports: Ports, app: LastAnswers, poll_seconds: flo
     watching.cancel()
     while model.running and not ending[0].done():
         await asyncio.sleep(0.02)
-    # What is left are those who watch the health, for ever.
+    # Only clients that watch the health are left, and they would stay forever.
     await grpc_server.stop(LAST_SECONDS)
     await asyncio.gather(*ending)

@@ -1,4 +1,4 @@
-"""The functions of a model, as its signatures describe them."""
+"""The signatures of a model, and the functions behind them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,16 +22,16 @@ COUNT = "count_tokens"
 
 
 class Signatures:
-    """The signatures of a model. They may be called by many threads.
+    """The signatures of a model, which many threads may call.
 
     Args:
-        path: where the model lies, for errors.
-        definitions: of signatures that take strings [B] and give tensors [B, ...], by their names.
-        function: calls the signature of a name with the strings of each input, [B]; gives an array [B, ...] for each
-            output. Many threads may call it.
+        path: the path of the model, for errors.
+        definitions: the definitions, by name, of signatures that take strings [B] and return tensors [B, ...].
+        function: calls the signature of a name with the strings [B] of each input, and returns an array [B, ...] for
+            each output. Many threads may call it.
 
     Raises:
-        InputError: there is none, or one that takes something else.
+        InputError: there is no signature, or one takes something other than strings [B].
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Signatures:
             for name, definition in definitions.items()
             if all(_has_width(output) for output in definition.outputs.values())
         )
-        """Those whose answer has the same width whatever the sentences are."""
+        """The signatures whose outputs have the same width for all sentences."""
         self._has_count = self._is_count()
 
     @property
@@ -64,14 +64,14 @@ class Signatures:
         return {"signature_def": {"signature_def": shown}}
 
     def call(self, signature: str, sentences: Sequence[Sentence]) -> Arrays:
-        """Call a signature with sentences [B]; gives for each of its outputs an array [B, ...]."""
+        """Call a signature with sentences [B], and return an array [B, ...] for each of its outputs."""
         columns = {name: [sentence[i] for sentence in sentences] for i, name in enumerate(self.inputs[signature])}
         return self._function(signature, columns)
 
     def count(self, signature: str, sentences: Sequence[Sentence]) -> list[int]:
-        """Return the tokens of sentences [B] for a signature: bytes, where the model does not count tokens.
+        """Return the number of tokens of sentences [B] for a signature, or of bytes if the model cannot count tokens.
 
-        All inputs count together, but for those that name languages.
+        All inputs of a sentence count together, except those that name languages.
         """
         places = [i for i, name in enumerate(self.inputs[signature]) if name not in LANGUAGES]
         texts = [(sentence[i],) for sentence in sentences for i in places]
@@ -92,7 +92,7 @@ def _rank(tensor: TensorInfo) -> int | None:
 
 
 def _has_width(tensor: TensorInfo) -> bool:
-    """Say whether the shape of a tensor is known, but for its first axis."""
+    """Say whether the shape of a tensor is known, except for its first axis."""
     return bool(_rank(tensor)) and all(dimension.size >= 0 for dimension in tensor.tensor_shape.dim[1:])
 
 
@@ -102,7 +102,7 @@ def _inputs(path: Path, signature: str, definition: SignatureDef) -> tuple[str, 
             sizes = [dimension.size for dimension in tensor.tensor_shape.dim]
             kind = DataType.Name(tensor.dtype)
             raise InputError(
-                f"{path} is not a model of strings [batch]. Received: signature {signature}, input {name}, {kind} of "
-                f"shape {sizes}"
+                f"the inputs of {path} must be strings of shape [batch]. Received: signature {signature}, input "
+                f"{name}, {kind} of shape {sizes}"
             )
     return tuple(sorted(definition.inputs))

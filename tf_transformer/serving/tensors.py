@@ -9,19 +9,19 @@ from tensorflow.core.framework.types_pb2 import DT_STRING, DataType
 from tf_transformer.serving.limits import Limits, Refused
 
 Columns = Mapping[str, list[bytes]]
-"""For each input of a signature the sentences, [B]; as many for each."""
+"""For each input of a signature, its sentences [B]. All inputs have the same number of sentences."""
 
 
 def columns_of(tensors: Mapping[str, TensorProto], inputs: tuple[str, ...], limits: Limits) -> Columns:
     """Return the sentences of a request.
 
     Args:
-        tensors: those of the request.
-        inputs: the names that there must be.
-        limits: of a request.
+        tensors: the tensors of the request.
+        inputs: the names that the tensors must have.
+        limits: the limits of a request.
 
     Raises:
-        Refused: other names; not strings [B]; too many of them, or too long ones.
+        Refused: there are other names, tensors that are not strings [B], too many sentences or too many bytes.
     """
     check_names(tensors.keys(), inputs)
     columns = {}
@@ -30,7 +30,7 @@ def columns_of(tensors: Mapping[str, TensorProto], inputs: tuple[str, ...], limi
         if tensor.dtype != DT_STRING or len(sizes) != 1 or sizes[0] < 0:
             kind = DataType.Name(tensor.dtype) if tensor.dtype in DataType.values() else tensor.dtype
             raise Refused(400, f"input {name!r} must be strings of shape [batch]. Received: {kind} of shape {sizes}")
-        # Before it is read: the shape may claim anything, and what is left out is filled up.
+        # Check before reading: the shape may claim any size, and reading fills up what is left out.
         check_size(sizes[0], limits.max_sentences)
         _check_bytes(name, tensor, sizes[0], limits.max_body)
         try:
@@ -41,20 +41,20 @@ def columns_of(tensors: Mapping[str, TensorProto], inputs: tuple[str, ...], limi
 
 
 def check_size(size: int, most: int) -> None:
-    """Raise Refused where a request has more sentences than it may."""
+    """Raise Refused if a request has too many sentences."""
     if size > most:
-        raise Refused(400, f"a request may have {most} sentences. Received: {size}")
+        raise Refused(400, f"a request may have at most {most} sentences. Received: {size}")
 
 
 def _check_bytes(name: str, tensor: TensorProto, size: int, most: int) -> None:
-    """Raise Refused where the last string, which stands for all that are left out, would fill up more than a body."""
+    """Raise Refused if the strings, of which the last stands for all that are left out, are too large for a body."""
     given = tensor.string_val
     if given and (received := sum(map(len, given)) + (size - len(given)) * len(given[-1])) > most:
-        raise Refused(400, f"input {name!r} may have {most} bytes. Received: {received}")
+        raise Refused(400, f"input {name!r} may have at most {most} bytes. Received: {received}")
 
 
 def check_names(received: object, inputs: tuple[str, ...]) -> None:
-    """Raise Refused where a request has other inputs than the signature."""
+    """Raise Refused if a request has other inputs than the signature."""
     names = sorted(map(str, received))  # type: ignore[call-overload]
     if names != sorted(inputs):
         raise Refused(400, f"the signature takes {', '.join(inputs)}. Received: {', '.join(names) or 'nothing'}"[:500])

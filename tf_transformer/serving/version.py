@@ -1,4 +1,4 @@
-"""A version of a model: its signatures, for many clients at once."""
+"""A version of a model, which answers many clients at once."""
 
 import concurrent.futures
 import logging
@@ -23,19 +23,19 @@ log = logging.getLogger(__name__)
 
 
 class Version:
-    """A version of a model. Its methods may be called by many threads.
+    """A version of a model. Many threads may call its methods.
 
-    Sentences of several calls are translated in one batch where all that a signature gives has a fixed shape for
-    each sentence; otherwise the width of one client's answer would depend on the sentences of others.
+    Sentences of several calls share a batch only if all outputs of the signature have a fixed shape for each sentence.
+    Otherwise the width of one client's answer would depend on the sentences of others.
 
     Args:
-        path: a SavedModel whose signatures take strings [B] and give tensors [B, ...], or an export for LiteRT.
-        number: what it is called.
-        limits: of requests and batches.
-        count: told the sentences of each batch that clients have asked for.
+        path: a SavedModel whose signatures take strings [B] and return tensors [B, ...], or an export for LiteRT.
+        number: the number of the version.
+        limits: the limits of requests and batches.
+        count: is called with the number of sentences of each batch that clients have asked for.
 
     Raises:
-        InputError: not such a model, or a damaged one.
+        InputError: there is no such model, or it is damaged.
     """
 
     def __init__(self, path: Path, number: int, limits: Limits, count: Callable[[int], None]):
@@ -57,30 +57,30 @@ class Version:
         """Call a signature with sentences, and wait for its answer.
 
         Args:
-            signature: one that there is.
-            columns: for each of its inputs the sentences, [B].
-            over: set by the caller when nobody waits any more: what has not begun is not begun then.
+            signature: the name of one of the signatures.
+            columns: for each input of the signature, the sentences [B].
+            over: is set by the caller when nobody waits any more. Sentences that have not begun by then never do.
 
         Returns:
-            For each of its outputs an array [B, ...].
+            For each output of the signature, an array [B, ...].
 
         Raises:
-            Refused: more than `max_tokens`; an unknown language; an answer that is too large; nobody waits.
+            Refused: there are more than `max_tokens`, a language is unknown, the answer is too large, or nobody waits.
         """
         self.check_languages(columns)
         sentences = self._sentences(signature, columns)
         tokens = self.signatures.count(signature, sentences)
         if sum(tokens) > self._limits.max_tokens:
-            raise Refused(400, f"a request may have {self._limits.max_tokens} tokens. Received: {sum(tokens)}")
+            raise Refused(400, f"a request may have at most {self._limits.max_tokens} tokens. Received: {sum(tokens)}")
         job = Job(signature, sentences, tokens, over)
         self._batcher.submit(job)
         return job.result()
 
     def warm_up(self, signatures: Iterable[str]) -> None:
-        """Call signatures with what the export has for it: the first call of each optimises its graph, on one core.
+        """Call signatures with the warm-up requests of the export. The first call optimises a graph, on one core.
 
         Raises:
-            InputError: one fails.
+            InputError: a request fails.
         """
 
         def call(signature: str) -> None:
@@ -94,27 +94,27 @@ class Version:
             raise InputError(f"{self._path} fails at a request that it was exported with: {error.message}") from error
 
     def close(self) -> None:
-        """Free its thread, once all that was asked is answered."""
+        """End the thread of the version once all requests are answered."""
         self._batcher.close()
 
     def _sentences(self, signature: str, columns: Columns) -> list[Sentence]:
         return list(zip(*(columns[name] for name in self.signatures.inputs[signature]), strict=True))
 
     def check_languages(self, columns: Columns) -> None:
-        """Raise Refused for a language that the model does not have; a batch with it would fail for all."""
+        """Raise Refused for a language that the model does not have. A batch with it would fail for all its clients."""
         for name in LANGUAGES:
             for language in dict.fromkeys(columns.get(name, ())) if self.languages else ():
                 if (text := language.decode("utf-8", "replace")) not in self.languages:
                     raise Refused(400, f"{name}: {unknown('language', text[:100], self.languages)}")
 
     def _languages(self, path: Path) -> tuple[tuple[str | None, str | None], tuple[str, ...]]:
-        """Return the languages of source and target, as far as the export says them, and all that it has a token of."""
+        """Return the source and target languages, as far as the export names them, and all languages with a token."""
         if not (path / (OF_LITERT if is_litert(path) else OF_EXPORT)).exists():
             return (None, None), ()
         try:
             described = Described(path)
         except InputError as error:
-            # It translates all the same; what it says of itself is for people.
+            # The model translates without its description, which is for people.
             log.warning("version %d: %s", self.number, error)
             return (None, None), ()
         data, decoding = described.config.data, described.config.decoding
@@ -122,7 +122,7 @@ class Version:
         return direction, described.languages
 
     def _requests_of(self, path: Path) -> dict[str, list[Columns]]:
-        """Return for each signature the requests of a file that TensorFlow Serving would warm up with."""
+        """Return, for each signature, its requests in a file of warm-up requests of TensorFlow Serving."""
         inputs = self.signatures.inputs
         requests: dict[str, list[Columns]] = {name: [] for name in inputs}
         try:
@@ -131,5 +131,5 @@ class Version:
                 signature = request.model_spec.signature_name or DEFAULT
                 requests[signature].append(columns_of(request.inputs, inputs[signature], self._limits))
         except (KeyError, DecodeError, Refused, tf.errors.OpError) as error:
-            raise InputError(f"{path} is damaged, or of another model: {error}") from None
+            raise InputError(f"{path} is damaged, or belongs to another model: {error}") from None
         return requests

@@ -1,4 +1,4 @@
-"""The folders of a model's versions, and which of them is worth a try."""
+"""The version folders of a model, and which of them to try to load."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +13,11 @@ class Found(NamedTuple):
     number: int
     folder: Path
     stamp: Any
-    """What its files are like; another one when they have changed."""
+    """changes when the files of the version change"""
 
 
 class Versions:
-    """The versions that a folder has, and those of them that failed.
+    """The versions in a folder, and which of them failed to load.
 
     Args:
         path: a folder of version folders, or one model.
@@ -29,14 +29,14 @@ class Versions:
 
     @property
     def is_one(self) -> bool:
-        """Whether there is one model, not a folder of them."""
+        """Whether the path is one model, not a folder of versions."""
         return _is_model(self._path)
 
     def to_try(self, served: int | None) -> Iterator[Found]:
-        """Yield the versions that may take over from the one that is served, the newest first.
+        """Yield the versions that may replace the one that is served, the newest first.
 
-        They are those above it; all, if it has been taken away. One that failed is left out until its files change: it
-        may have been half copied.
+        These are the versions above it, or all versions if it has been removed. A version that failed is left out until
+        its files change, because it may have been only partly copied.
         """
         folders = self._folders()
         for number in sorted(folders, reverse=True):
@@ -65,5 +65,5 @@ def _stamp(folder: Path) -> Any:
     try:
         return sorted((file.name, file.stat().st_mtime_ns) for file in folder.rglob("*"))
     except OSError as error:
-        # A file went away between two looks: loading will say what is wrong, and the next look finds another stamp.
+        # A file has disappeared meanwhile. Loading will say what is wrong, and the next look finds another stamp.
         return str(error)

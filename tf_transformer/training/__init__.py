@@ -1,4 +1,4 @@
-"""Training by `model.fit`: schedule, loss and metrics, callbacks, and the whole road from a config to a run."""
+"""Training with `model.fit`: schedule, loss, metrics and callbacks, and all the steps from a config to a run."""
 
 from tf_transformer.runs.averaging import average_checkpoints
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss

@@ -47,30 +47,30 @@ def train(
     overwrite: bool = False,
     strategy: tf.distribute.Strategy | None = None,
 ) -> RunDirectory:
-    """Train what `config` says, or go on with the run in `run_dir` if that was trained with the same.
+    """Train as `config` says, or continue the run in `run_dir` if it has the same config.
 
-    Under several machines each of them calls this, with the same arguments and a `run_dir` that all of them see.
+    With several machines, each of them calls this with the same arguments and a `run_dir` that they share.
     `config.training.deterministic` makes all ops of this process deterministic.
 
     Args:
-        config: the run; its vocabulary sizes may be none.
+        config: all settings of the run; its vocabulary sizes may be None.
         run_dir: a new folder, or a run directory.
-        overwrite: start anew where a run exists; what was there is removed when the new run begins.
-        strategy: as `make_strategy` makes it; by default MirroredStrategy on all GPUs, or on the CPU where there is
+        overwrite: start a new run even if one exists. The old one is removed when the new one begins.
+        strategy: as `make_strategy` returns it; by default MirroredStrategy on all GPUs, or on the CPU if there are
             none.
 
     Raises:
         InputError: wrong data or config; a folder that is not a run; a run with another config; a loss that is not
-            finite; no room for a checkpoint; a machine that has gone; another process that trains there. What was there
-            before is left as it was.
+            finite; no room for a checkpoint; a lost machine; another process that trains in the same folder. The
+            earlier content of the folder is left as it was.
     """
     strategy = strategy or make_strategy()
     if config.training.deterministic:
         tf.config.experimental.enable_op_determinism()
     path = Path(run_dir).resolve()
-    find_run(path)  # refuses what is not a run, with --overwrite too, before anything is written there
+    find_run(path)  # refuses a folder that is not a run, even with --overwrite, before anything is written
     if config.training.bleu_every:
-        bleu_metric(config.training.bleu_tokenize)  # likewise
+        bleu_metric(config.training.bleu_tokenize)  # refuses an unavailable tokenizer, likewise early
     with sole_writer(path) if is_chief(strategy) else contextlib.nullcontext():
         if is_chief(strategy):
             settle(path, OF_RUN.name)
@@ -84,7 +84,7 @@ def train(
 
 
 def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: tf.distribute.Strategy) -> RunDirectory:
-    """Train in a folder that this process alone writes to, or one of several machines."""
+    """Train in a folder to which only one process writes: this one, or the chief of several machines."""
     machines = Machines(strategy)
     with naming_lost_machines(strategy):
         start = start_of(config, path, resumed, machines)
@@ -94,7 +94,7 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
     with strategy.scope():
         trainer = make_trainer(config)
         if resumed and resumed.frozen:
-            # Those of the base may have changed, where it has been trained further.
+            # The weights of the base may have changed, if it has been trained further.
             checkpoints.restore(resumed.frozen, frozen_of(trainer.trained))
         elif start.base:
             restore_best(start.base, trainer.trained)
@@ -107,12 +107,12 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
         log.info("%s is trained: %s", path, finished)
         if not is_chief(strategy):
             return resumed
-        forget_text(path)  # that of a run without its own
+        forget_text(path)  # prepared for a run that has no text of its own
         return resumed.replace_config(config)
 
     run = _write_run(path, resumed, start, trainer) if is_chief(strategy) else None
     with naming_lost_machines(strategy):
-        machines.sum(0.0)  # the text is where it stays
+        machines.sum(0.0)  # waits until the chief has moved the text to its final place
     start.find_text(path)
     batches.start_epoch(place.epoch)
     _announce(trainer, batches, replicas)
@@ -125,7 +125,7 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
         trainer.fit(
             distribute(batches, strategy),
             validation_data=distribute(validation, strategy),
-            initial_epoch=place.epoch,
+            initial_epoch=_validations_before(config, path, place),
             epochs=2**31,  # EpochOrder stops at max_steps
             callbacks=[*callbacks, leaving],
             shuffle=False,
@@ -135,8 +135,15 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
     return RunDirectory(path)
 
 
+def _validations_before(config: Config, path: Path, place: Place) -> int:
+    """Return the number of the epoch that Keras begins with: how many validations have been."""
+    if not config.training.validate_every:
+        return place.epoch
+    return len(validations(path / "history.csv", "loss", place.step))
+
+
 def _finished(run: RunDirectory, config: Config, place: Place) -> str | None:
-    """Return why a run does not go on, if it does not."""
+    """Return why a run is finished, or None if it is not."""
     settings = config.training
     if place.step >= settings.max_steps:
         return f"it has made {place.step} of {settings.max_steps} updates"
@@ -147,7 +154,7 @@ def _finished(run: RunDirectory, config: Config, place: Place) -> str | None:
 
 
 class _Work(NamedTuple):
-    """What the callbacks see of a training."""
+    """The parts of a training that the callbacks need."""
 
     start: Start
     trainer: Trainer
@@ -159,12 +166,12 @@ class _Work(NamedTuple):
 
     @property
     def max_steps(self) -> int:
-        """Updates in all."""
+        """The number of updates in all."""
         return self.start.config.training.max_steps
 
 
 def _watching(work: _Work, run: RunDirectory | None) -> list[keras.callbacks.Callback]:
-    """Return what orders the batches, validates and measures; a process without a `run` shows no samples."""
+    """Return the callbacks that order batches, validate and measure; a process without a `run` prints no samples."""
     config, settings = work.start.config, work.start.config.training
     greedy = DecodingConfig(beam_size=1, max_extra_length=config.decoding.max_extra_length)
     translator = Translator(work.trainer.trained, *work.start.tokenizers, greedy)
@@ -172,7 +179,14 @@ def _watching(work: _Work, run: RunDirectory | None) -> list[keras.callbacks.Cal
     bleu = (settings.bleu_every, settings.bleu_sentences, settings.bleu_tokenize)
     return [
         on.ValidateAverage(),
-        on.EpochOrder(work.batches, work.max_steps, work.place.batch, work.place.window),
+        on.EpochOrder(
+            work.batches,
+            work.max_steps,
+            work.place.batch,
+            work.place.window,
+            settings.validate_every,
+            work.place.epoch,
+        ),
         on.StopOnNaN(config.model.target_vocab_size),
         on.Throughput(work.batches),
         on.TranslateValidation(translator, text.held_out, samples, *bleu, work.machines.mean, text.held_out_directions),
@@ -186,9 +200,10 @@ def _saver(work: _Work, run: RunDirectory, variables: dict[str, Any]) -> on.Save
 
 
 def _writing(work: _Work, run: RunDirectory, saver: Any) -> list[keras.callbacks.Callback]:
-    """Return what writes to the run directory, and what shows how it goes."""
-    # History before the checkpoints: rows after the checkpoint that a run resumes from are dropped.
-    history, progress = on.History(run.history, work.place.step), on.Progress(work.batches, work.max_steps)
+    """Return the callbacks that write to the run directory and show the progress."""
+    # History comes before the checkpoints, so that every checkpoint has its row. A resumed run drops later rows.
+    history = on.History(run.history, work.place.step, work.batches)
+    progress = on.Progress(work.batches, work.max_steps, work.start.config.training.validate_every)
     callbacks = [history, saver, progress]
     if importlib.util.find_spec("tensorboard"):
         callbacks.append(on.TensorBoard(os.fspath(run.path / "tensorboard"), update_freq=1))
@@ -196,7 +211,7 @@ def _writing(work: _Work, run: RunDirectory, saver: Any) -> list[keras.callbacks
 
 
 def _stopping(work: _Work) -> list[keras.callbacks.Callback]:
-    """Return what stops training early, if that is asked for."""
+    """Return the callback for early stopping, if the config asks for it."""
     settings = work.start.config.training
     if not settings.early_stopping:
         return []
@@ -237,7 +252,7 @@ def make_trainer(config: Config) -> Trainer:
 
 
 def _write_run(path: Path, resumed: RunDirectory | None, start: Start, trainer: Trainer) -> RunDirectory:
-    """Write what a run begins with, or the config that one goes on with."""
+    """Write the first files of a new run, or the new config of a resumed one."""
     if resumed:
         run = resumed.replace_config(start.config, {"data": start.text.facts})
         start.keep_text(path)

@@ -11,8 +11,8 @@ from tf_transformer.model.masks import PAD
 def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
     """Cross-entropy of every token, 0 at padding.
 
-    With label smoothing e the label has probability 1 - e, and e is spread evenly over all tokens but padding, the
-    label among them (paper 5.4).
+    With label smoothing e, the label has probability 1 - e, and e is spread evenly over all tokens except padding,
+    including the label (paper 5.4).
 
     Args:
         labels: token ids, [B, T]; 0 is padding.
@@ -29,21 +29,21 @@ def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
 def _rows(labels: Any, logits: Any) -> tuple[tf.Tensor, tf.Tensor]:
     """Return labels [B, T] as [N] and logits [B, T, V] as [N, V].
 
-    The same for loss and metrics: TensorFlow makes but once what both of them ask for.
+    Loss and metrics both call this, so that TensorFlow computes what they have in common only once.
     """
     return tf.reshape(tf.cast(labels, tf.int32), [-1]), tf.reshape(tf.cast(logits, tf.float32), [-1, logits.shape[-1]])
 
 
 def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor, label_smoothing: float) -> tf.Tensor:
-    """Cross-entropy [N] of labels [N] under logits [N, V], with a gradient written out.
+    """Cross-entropy [N] of labels [N] under logits [N, V], with an explicit gradient.
 
-    Differentiated step by step it would make a dozen tensors [N, V]; this makes the softmax, takes the normaliser from
-    its greatest probability, and changes it where the labels stand.
+    Automatic differentiation would make a dozen tensors [N, V]. This makes the softmax, takes the normaliser from its
+    greatest probability, and gets the gradient by changing the softmax at the labels.
     """
     probabilities = tf.nn.softmax(logits)
-    # To sum the exponentials again would make them again.
+    # Summing the exponentials would compute them a second time.
     log_total = tf.reduce_max(logits, axis=-1) - tf.math.log(tf.reduce_max(probabilities, axis=-1))
-    # The probability that smoothing gives a token: none to padding.
+    # The probability that smoothing gives to each token except padding.
     smooth = label_smoothing / (logits.shape[-1] - 1)
     smoothed = smooth * tf.cast(tf.range(logits.shape[-1]) != PAD, tf.float32)
 
@@ -67,12 +67,12 @@ def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor, label_smoothing: float)
 class SmoothedCrossEntropy(keras.losses.Loss):
     """Label-smoothed cross-entropy, summed over the tokens of a sentence and over the sentences (paper 5.4).
 
-    Weight the sentences by one over the target tokens of the whole batch, as `Batches` does, and the sum is the mean
-    over tokens, whatever the number of replicas: Keras neither averages nor rescales a sum.
+    If each sentence has the weight 1 / (target tokens of the whole batch), as `Batches` gives it, the sum is the mean
+    over tokens for any number of replicas, because Keras neither averages nor rescales a sum.
 
     Args:
         label_smoothing: share of the probability spread over the vocabulary; the paper's 0.1 by default.
-        name: of the loss.
+        name: the name of the loss.
     """
 
     def __init__(self, label_smoothing: float = 0.1, name: str = "smoothed_cross_entropy", **kwargs: Any):
@@ -92,9 +92,9 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
 @keras.saving.register_keras_serializable("tf_transformer")
 class TokenLoss(keras.metrics.Mean):
-    """The mean loss of a token, over all tokens since the epoch began.
+    """The mean loss per token, over all tokens since the epoch began.
 
-    Called "loss" it takes the place of Keras's own, which averages over batches by their number of sentences.
+    Named "loss", it replaces Keras's own metric, which weights batches by their number of sentences.
     """
 
     def __init__(self, label_smoothing: float = 0.0, name: str = "loss", **kwargs: Any):
@@ -102,7 +102,7 @@ class TokenLoss(keras.metrics.Mean):
         self.label_smoothing = label_smoothing
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Add labels [B, T] under logits [B, T, V]; weights are not used, for padding weighs nothing anyway."""
+        """Add labels [B, T] under logits [B, T, V]; weights are ignored, because padding is excluded anyway."""
         super().update_state(*_flat(token_losses(y_true, y_pred, self.label_smoothing), y_true))
 
     def get_config(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class TokenLoss(keras.metrics.Mean):
 
 @keras.saving.register_keras_serializable("tf_transformer")
 class Perplexity(TokenLoss):
-    """exp of the mean cross-entropy of a token, without label smoothing."""
+    """exp of the mean cross-entropy per token, without label smoothing."""
 
     def __init__(self, name: str = "perplexity", **kwargs: Any):
         super().__init__(**{**kwargs, "name": name, "label_smoothing": 0.0})
@@ -124,20 +124,20 @@ class Perplexity(TokenLoss):
 
 @keras.saving.register_keras_serializable("tf_transformer")
 class TokenAccuracy(keras.metrics.Mean):
-    """The share of tokens, the end token among them, that are the most probable one."""
+    """The share of target tokens, including the end token, that the model finds the most probable."""
 
     def __init__(self, name: str = "accuracy", **kwargs: Any):
         super().__init__(name=name, **kwargs)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Add labels [B, T] under logits [B, T, V]; weights are not used, for padding weighs nothing anyway."""
+        """Add labels [B, T] under logits [B, T, V]; weights are ignored, because padding is excluded anyway."""
         labels, logits = _rows(y_true, y_pred)
-        # Cheaper than to ask where the greatest is; the loss has asked for it already.
+        # This is cheaper than argmax, because the loss computes the greatest logit already.
         right = tf.gather(logits, labels, batch_dims=1) >= tf.reduce_max(logits, axis=-1)
         super().update_state(*_flat(right, y_true))
 
 
 def _flat(values: Any, labels: Any) -> tuple[Any, Any]:
-    """Return values and weights as vectors: of more axes than one, Keras would average over the last ones first."""
+    """Return values and weights as vectors, because Keras would average over the last of several axes first."""
     is_token = tf.cast(labels, tf.int32) != PAD
     return tf.reshape(tf.cast(values, tf.float32), [-1]), tf.reshape(tf.cast(is_token, tf.float32), [-1])

@@ -13,21 +13,21 @@ from tf_transformer.training.schedule import NoamSchedule
 class Adam(keras.optimizers.Adam):
     """Keras's Adam with the paper's constants, and with a `global_clipnorm` that is exact under several replicas.
 
-    Keras clips the gradient of each replica before it sums them: the outcome then depends on the number of replicas.
-    This clips their sum. With `weight_decay` it is AdamW, which leaves biases and layer norms alone. A weight is
-    updated by one op of TensorFlow's, where Keras has some fifteen.
+    Keras clips the gradient of each replica before it sums them, so that the result depends on the number of replicas.
+    This optimizer clips the sum. With `weight_decay` it is AdamW, which does not decay biases and layer norms. It
+    updates a weight with one TensorFlow op, where Keras needs about fifteen.
 
     Args:
         learning_rate: a number or a schedule.
         beta_1: decay of the mean of the gradients.
         beta_2: decay of the mean of their squares.
-        epsilon: added to the root of that.
-        weight_decay: share of a weight, times the learning rate, that is taken off at each step; none by default.
-        ema_warmup: whether the moving average of the weights (`use_ema`) is over fewer updates at the beginning: after
-            t of them its momentum is `ema_momentum`, and (1 + t) / (10 + t) at most. For random weights; those that
-            training was started from are worth keeping in it.
-        name: of the optimizer.
-        **kwargs: as of `keras.optimizers.Adam`: `global_clipnorm`, `use_ema`, `ema_momentum`, ...
+        epsilon: added to the square root of that mean.
+        weight_decay: share of a weight, times the learning rate, that is subtracted at each step; none by default.
+        ema_warmup: whether the moving average of the weights (`use_ema`) covers fewer updates at the beginning: after
+            t updates, its momentum is the smaller of `ema_momentum` and (1 + t) / (10 + t). Use it if the initial
+            weights are random. Pretrained ones are worth keeping in the average.
+        name: the name of the optimizer.
+        **kwargs: the arguments of `keras.optimizers.Adam`: `global_clipnorm`, `use_ema`, `ema_momentum`, ...
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Adam(keras.optimizers.Adam):
         return super().get_config() | {"ema_warmup": self.ema_warmup}
 
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: Any) -> None:
-        """Update a weight; the same formula as Keras's."""
+        """Update a weight by the same formula as Keras."""
         if self.amsgrad:
             return super().update_step(gradient, variable, learning_rate)
         index = self._get_variable_index(variable)
@@ -70,9 +70,9 @@ class Adam(keras.optimizers.Adam):
         )
 
     def _update_model_variables_moving_average(self, trainable_variables: list[Any]) -> None:
-        """Update the moving average, over fewer updates at the beginning, where those before say little.
+        """Update the moving average, which covers fewer updates at the beginning.
 
-        Keras's momentum from the second update on would hold on to the weights of the first.
+        Keras uses its full momentum from the second update on, and so would keep the weights of the first for long.
         """
         if not self.ema_warmup:
             return super()._update_model_variables_moving_average(trainable_variables)

@@ -1,4 +1,4 @@
-"""Going on with a run: what may differ, and where it stood."""
+"""Resuming a run: which differences are refused, and where the run stood."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 def refuse_other_text(run: RunDirectory, texts: dict[str, Any]) -> None:
-    """Raise InputError where a run was started with another text, or other directions of it."""
+    """Raise InputError if a run was started with another text, or with other directions of it."""
     before = run.description["data"]
     run.refuse_differences(
         [
@@ -47,14 +47,14 @@ def refuse_other_text(run: RunDirectory, texts: dict[str, Any]) -> None:
 
 
 def _differ(before: dict[str, Any], now: dict[str, Any], key: str) -> bool:
-    """Say whether text has changed. Earlier versions took another fingerprint: then its size is compared."""
+    """Return whether text has changed. If the fingerprints are of different kinds, the sizes are compared."""
     if key == "fingerprint" and len(str(before.get(key))) != len(str(now.get(key))):
         key = "pairs"
     return key in now and before.get(key) != now.get(key)
 
 
 def variables_of(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> dict[str, Any]:
-    """Return all that training changes: weights, optimizer, and the states of the dropout generators."""
+    """Return everything that training changes: weights, optimizer, and the states of the dropout generators."""
     # Keras numbers the generators of a process, so their paths depend on what else was built there.
     seeds = {f"seed/{i}": seed for i, seed in enumerate(dropout_seeds(model))}
     trained = {name: weight for name, weight in weights(model).items() if weight.trainable}
@@ -62,12 +62,12 @@ def variables_of(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> d
 
 
 def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribute.Strategy) -> Place:
-    """Restore the last checkpoint that is whole.
+    """Restore the last checkpoint that is not damaged.
 
-    The damaged ones after it, and those of another run, are named, and set aside by the chief.
+    The chief renames damaged checkpoints after it, and those of another run, so that they are no longer listed.
 
     Raises:
-        InputError: all of them are damaged.
+        InputError: all checkpoints are damaged.
     """
     known = run.known()
     aside = {path: "foreign" for path in checkpoints.all_of(run.checkpoints) if path not in known}
@@ -76,7 +76,7 @@ def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribut
         try:
             with strategy.scope():
                 state = checkpoints.restore(checkpoint, variables)
-        except checkpoints.MissingCheckpointError:  # damaged, and the chief of several machines was faster
+        except checkpoints.MissingCheckpointError:  # it was damaged, and the chief has already renamed it
             continue
         except checkpoints.CorruptCheckpointError as error:
             log.warning("%s", error)
@@ -86,7 +86,7 @@ def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribut
         place = Place(state["step"], state["epoch"], state.get("window", 0), state["batch"])
         break
     if place is None and known:
-        raise InputError(f"all checkpoints of {run.path} are damaged: --overwrite starts anew")
+        raise InputError(f"all checkpoints of {run.path} are damaged: start a new run with --overwrite")
     if is_chief(strategy):
         for checkpoint, why in aside.items():
             checkpoints.set_aside(checkpoint, why)
@@ -96,17 +96,18 @@ def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribut
 
 
 def check_same_start(machines: Machines, place: Place, texts: dict[str, Any], tokenizers: Sequence[Tokenizer]) -> None:
-    """Raise InputError where the machines of a cluster would not train the same.
+    """Raise InputError if the machines of a cluster do not start from the same state.
 
     Args:
-        machines: of the cluster; each of them calls this.
-        place: where this one stands, by the checkpoint that it found.
-        texts: what identifies the text that it read.
-        tokenizers: that it has.
+        machines: the machines of the cluster; each of them must call this.
+        place: where the run stands by the checkpoint that this machine found.
+        texts: what identifies the text that this machine read.
+        tokenizers: the tokenizers of this machine.
     """
-    texts = {split: text for split, text in texts.items() if split != "files"}  # who prepares knows them
+    # Only the machine that prepares the text needs its files.
+    texts = {split: text for split, text in texts.items() if split != "files"}
     digests = [json.dumps(texts, sort_keys=True).encode(), b"".join(tokenizer.model for tokenizer in tokenizers)]
-    # Of six bytes the sums over machines are exact.
+    # Sums of six-byte numbers over the machines are exact in float64.
     numbers = [int.from_bytes(hashlib.sha256(digest).digest()[:6]) for digest in digests]
     sums = machines.sum(*place, *numbers)
     differs = [total != number * machines.count for total, number in zip(sums, (*place, *numbers), strict=True)]

@@ -11,13 +11,13 @@ class NoamSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5) (paper 5.3).
 
     It rises linearly to its peak at `warmup_steps`, factor * (d_model * warmup_steps)^-0.5, and falls with the inverse
-    square root of the step. Keras counts steps from 0; step 0 is taken as step 1, so that the first update does
-    something.
+    square root of the step. Keras counts steps from 0; step 0 is taken as step 1, so that the first update has an
+    effect.
 
     Args:
         d_model: width of the model.
         warmup_steps: updates until the peak.
-        factor: times the paper's learning rate; `of_peak` takes the peak instead.
+        factor: multiplies the paper's learning rate; `of_peak` takes the peak instead.
 
     Raises:
         ValueError: an argument that is not above 0.

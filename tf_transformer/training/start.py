@@ -1,4 +1,4 @@
-"""What training starts from: the resolved config, the text, the tokenizers."""
+"""What training starts from: the resolved config, the text and the tokenizers."""
 
 import dataclasses
 import os
@@ -22,7 +22,7 @@ Made = TypeVar("Made")
 
 
 class Start(NamedTuple):
-    """What a run begins with, or goes on with."""
+    """What a new or resumed run starts from."""
 
     config: Config
     """with absolute paths, and the sizes of the vocabularies"""
@@ -33,27 +33,27 @@ class Start(NamedTuple):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Those of the tokenizers."""
+        """The languages of the tokenizers."""
         return tuple(self.tokenizers[0].languages)
 
     def keep_text(self, folder: Path) -> None:
-        """Move what was prepared for this run into a folder of the run, if it was."""
+        """Move the text that was prepared for this run, if any, into a folder of the run."""
         if self.text.prepared.path.name == PREPARING:
             self.text.prepared.path.rename(folder / PREPARED)
 
     def find_text(self, run_dir: Path) -> None:
-        """Read what was prepared for this run where `keep_text` has moved it."""
+        """Read the text that was prepared for this run from where `keep_text` has moved it."""
         if self.text.prepared.path.name == PREPARING:
             self.text.training.folder = run_dir / PREPARED
 
 
 def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines: Machines) -> Start:
-    """Return what a new run in a folder begins with, or `resumed` goes on with.
+    """Return what a new run in a folder, or the resumed run, starts from.
 
-    The text is prepared by the chief; the other machines wait for it.
+    The chief prepares the text; the other machines wait for it.
 
     Raises:
-        InputError: wrong data; a run with another config or text; one to start from that does not fit.
+        InputError: wrong data; a run with another config or text; an `init_from` that does not fit.
     """
     config = _with_absolute_paths(config)
     if resumed:
@@ -64,7 +64,7 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
         base = RunDirectory(config.training.init_from)
     if config.training.lora_rank and not config.training.init_from:
         raise InputError(
-            "training.lora_rank trains beside the weights of another run: give --init-from RUN. "
+            "training.lora_rank needs the weights of another run: give --init-from RUN. "
             f"Received: training.lora_rank={config.training.lora_rank}"
         )
     if base:
@@ -78,16 +78,16 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
     config.decoding.check_languages(tuple(tokenizers[0].languages))
     directions = text.prepared.directions
     if len(set(directions)) == 1 and None in (config.decoding.source_language, config.decoding.target_language):
-        # Trained on one direction, it translates in that one if nothing else is said.
+        # A model that is trained on one direction translates in that direction by default.
         config = override(config, {"decoding": dict(zip(LANGUAGES, directions[0], strict=True))})
     return Start(config, text, tokenizers, base)
 
 
 def _together(machines: Machines, work: Callable[[], Made]) -> Made:
-    """Return what some work gives, once every machine has done its own.
+    """Return the result of `work`, once every machine has done its own.
 
     Raises:
-        InputError: what the work raised here, or that it did on another machine.
+        InputError: the work failed on this machine or on another.
     """
     error, made = None, None
     try:
@@ -98,12 +98,12 @@ def _together(machines: Machines, work: Callable[[], Made]) -> Made:
     if error:
         raise error
     if failed:
-        raise InputError("another machine could not prepare or open the text: it says why")
+        raise InputError("another machine could not prepare or open the text: see its error")
     return cast("Made", made)
 
 
 def _in_graph(vocabularies: tuple[Vocabulary, Vocabulary]) -> tuple[Tokenizer, Tokenizer]:
-    """Return tokenizers that know the same: one object where both are."""
+    """Return tokenizers with these vocabularies: a single object if both sides share one."""
     source, target = vocabularies
     tokenizer = Tokenizer(source.model, vocab_size=source.vocab_size, languages=tuple(source.languages))
     if source is target:
@@ -112,7 +112,7 @@ def _in_graph(vocabularies: tuple[Vocabulary, Vocabulary]) -> tuple[Tokenizer, T
 
 
 def _with_absolute_paths(config: Config) -> Config:
-    """Return the config with paths that name the same from every folder."""
+    """Return the config with absolute paths, which mean the same in every folder."""
     files = {
         ("tokenizer", "file"): config.tokenizer.file,
         ("training", "init_from"): config.training.init_from,
@@ -124,7 +124,7 @@ def _with_absolute_paths(config: Config) -> Config:
 
 
 def _with_what_stays(config: Config, resumed: RunDirectory) -> Config:
-    """Return the config with what a run keeps where it is not given again: names of languages, and where it began."""
+    """Return the config with the language names and `init_from` of a resumed run, where they are not given again."""
     old, new = resumed.config.data, config.data
     init_from = config.training.init_from or resumed.config.training.init_from
     languages = {"source": new.source or old.source, "target": new.target or old.target}
@@ -132,7 +132,7 @@ def _with_what_stays(config: Config, resumed: RunDirectory) -> Config:
 
 
 def _refuse_other_settings(resumed: RunDirectory, config: Config) -> None:
-    """Raise InputError where a run was started with another config, or another tokenizer."""
+    """Raise InputError if a run was started with another config or tokenizer."""
     differences, file = resumed.differences(config), config.tokenizer.file
     if file and Path(file).read_bytes() != resumed.tokenizer_paths()[0].read_bytes():
         differences.append(f"{file} is another tokenizer")
@@ -140,13 +140,13 @@ def _refuse_other_settings(resumed: RunDirectory, config: Config) -> None:
 
 
 def _sized(config: Config, vocabularies: tuple[Vocabulary, Vocabulary]) -> Config:
-    """Return the config with the sizes of vocabularies."""
+    """Return the config with the sizes of the vocabularies."""
     source, target = (vocabulary.vocab_size for vocabulary in vocabularies)
     return override(config, {"model": {"input_vocab_size": source, "target_vocab_size": target}})
 
 
 def _refuse_other_model(base: RunDirectory, config: Config, vocabularies: tuple[Vocabulary, Vocabulary]) -> None:
-    """Raise InputError where a run to start from has a model or tokenizer that does not fit."""
+    """Raise InputError if the run to start from has a model or tokenizer that does not fit."""
     old, new = base.config.as_dict()["model"], _sized(config, vocabularies).as_dict()["model"]
     rates = ("dropout_rate", "attention_dropout_rate")
     differences = [

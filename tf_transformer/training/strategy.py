@@ -27,8 +27,8 @@ def make_strategy(name: str = "auto", devices: int | None = None) -> tf.distribu
         name: "mirrored" for the devices of this machine, "one-device", "multiworker" for the machines that
             the environment variable TF_CONFIG names, or "auto": multiworker where TF_CONFIG names a cluster, and
             mirrored elsewhere.
-        devices: how many GPUs of this machine; all by default. Where there is none, the CPU is cut into so many
-            logical devices, 1 by default.
+        devices: how many GPUs of this machine to use; all by default. If there are none, the CPU is split into this
+            many logical devices, 1 by default.
 
     Raises:
         InputError: more devices than there are; an unknown name; no TF_CONFIG, or one that names no cluster.
@@ -38,11 +38,11 @@ def make_strategy(name: str = "auto", devices: int | None = None) -> tf.distribu
     if name == "auto":
         name = "multiworker" if os.environ.get("TF_CONFIG") else "mirrored"
     if name != "multiworker":
-        # TensorFlow would look for a cluster there in any case.
+        # Otherwise TensorFlow would look for the cluster all the same.
         os.environ.pop("TF_CONFIG", None)
     if name == "one-device":
         if devices not in (None, 1):
-            raise InputError(f"the one-device strategy has one device. Received: {devices} devices")
+            raise InputError(f"the one-device strategy uses exactly one device. Received: {devices} devices")
         return tf.distribute.OneDeviceStrategy(_devices(1)[0])
     if name == "mirrored":
         return tf.distribute.MirroredStrategy(_devices(devices))
@@ -52,15 +52,15 @@ def make_strategy(name: str = "auto", devices: int | None = None) -> tf.distribu
 
 
 def distribute(batches: Batches, strategy: tf.distribute.Strategy) -> Any:
-    """Return batches as `fit` takes them: for each replica its equal part of every batch.
+    """Return batches for `fit`, which give each replica an equal part of every batch.
 
-    Each of several machines forms its own part, and reads no other. On one machine each replica has an input of its
-    own: the iterator over several devices that TensorFlow makes otherwise tunes itself by a thread that it waits for at
-    the end of an epoch, up to a minute.
+    Each of several machines forms and reads only its own part. On one machine, each replica has an input of its own.
+    TensorFlow would otherwise make an iterator over several devices, which tunes itself in a thread and waits for it at
+    the end of an epoch, for up to a minute.
 
     Args:
-        batches: whose rows are a multiple of the number of replicas.
-        strategy: of the replicas.
+        batches: batches whose numbers of rows are multiples of the number of replicas.
+        strategy: the strategy of the replicas.
     """
     if isinstance(strategy, tf.distribute.MirroredStrategy):
         options = tf.distribute.InputOptions(
@@ -81,7 +81,7 @@ def distribute(batches: Batches, strategy: tf.distribute.Strategy) -> Any:
 
 
 def workers(strategy: tf.distribute.Strategy) -> list[tuple[str, int]]:
-    """Return type and number of the machines of a cluster, the chief first; none where there is no cluster."""
+    """Return the type and number of each machine of a cluster, the chief first; without a cluster, none."""
     is_cluster = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
     jobs = strategy.cluster_resolver.cluster_spec().as_dict() if is_cluster else {}
     return [(job, i) for job in ("chief", "worker") if job in jobs for i in range(len(jobs[job]))]
@@ -94,10 +94,10 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
 
 
 class Machines:
-    """The machines of a cluster, or the one where there is no cluster.
+    """The machines of a cluster, or the single machine without one.
 
     Args:
-        strategy: theirs.
+        strategy: the strategy of the machines.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy):
@@ -117,8 +117,8 @@ class Machines:
         return self.sum(number)[0] / self.count
 
     def meet(self) -> None:
-        """Wait until every machine has called this: one that ends sooner breaks what the others are still in."""
-        with contextlib.suppress(tf.errors.OpError):  # another has gone, as it may once it has been here
+        """Wait until every machine has called this, because one that ends earlier breaks the ops of the others."""
+        with contextlib.suppress(tf.errors.OpError):  # another machine may end as soon as it has met the others
             self.sum(0.0)
 
     def _total_of(self, numbers: tf.Tensor) -> tf.Tensor:
@@ -135,7 +135,7 @@ class Machines:
 
 @contextlib.contextmanager
 def naming_lost_machines(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Raise InputError where TensorFlow fails because another machine of the cluster has gone."""
+    """Raise InputError if TensorFlow fails because another machine of the cluster was lost."""
     try:
         yield
     except tf.errors.OpError as error:
@@ -143,19 +143,19 @@ def naming_lost_machines(strategy: tf.distribute.Strategy) -> Iterator[None]:
             raise
         reason = error.message.partition("Collective ops is aborted by: ")[2] or error.message
         raise InputError(
-            f"another machine of the cluster has gone ({reason.splitlines()[0]}): training stopped. Start all of them "
-            "again with the same command, and the run goes on from its last checkpoint"
+            f"another machine of the cluster was lost ({reason.splitlines()[0]}): training stopped. Start all machines "
+            "again with the same command to continue from the last checkpoint"
         ) from None
 
 
 def _devices(wanted: int | None) -> list[str]:
-    """Return the names of so many devices of this machine, once TensorFlow sees those only."""
+    """Hide all but so many devices of this machine from TensorFlow, and return their names."""
     gpus = tf.config.list_physical_devices("GPU")
     if wanted is not None and wanted < 1:
         raise InputError(f"--devices must be at least 1. Received: {wanted}")
     if gpus:
         if wanted is not None and wanted > len(gpus):
-            raise InputError(f"there are {len(gpus)} GPUs. Received: --devices {wanted}")
+            raise InputError(f"--devices must be at most the number of GPUs, {len(gpus)}. Received: {wanted}")
         tf.config.set_visible_devices(gpus[:wanted], "GPU")
         return [f"GPU:{i}" for i in range(len(gpus[:wanted]))]
     wanted = wanted or 1
@@ -165,7 +165,7 @@ def _devices(wanted: int | None) -> list[str]:
             tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * wanted)
         except RuntimeError:
             raise InputError(
-                f"the CPU can be cut into devices only before TensorFlow is used. Received: {wanted} devices"
+                f"the CPU can be split into devices only before TensorFlow is first used. Received: {wanted} devices"
             ) from None
     return [f"CPU:{i}" for i in range(wanted)]
 

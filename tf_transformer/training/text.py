@@ -1,4 +1,4 @@
-"""The text that a run trains on: prepared into its directory, or a prepared corpus that stands elsewhere."""
+"""The text that a run trains on: prepared into the run directory, or a prepared corpus elsewhere."""
 
 import logging
 import os
@@ -21,13 +21,13 @@ from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.training.resume import refuse_other_text
 
 PREPARED = "prepared"
-"""The folder of a run that has its text, prepared."""
+"""The folder of a run that holds its prepared text."""
 
 log = logging.getLogger(__name__)
 
 
 class Text(NamedTuple):
-    """What a run trains on, and what it is validated on."""
+    """The text that a run is trained and validated on."""
 
     prepared: Prepared
     training: Shards
@@ -37,7 +37,7 @@ class Text(NamedTuple):
     held_out_directions: list[Direction] | None
     """the direction of each of them, where the model has several languages"""
     facts: dict[str, Any]
-    """what identifies the text, and where it lay: JSON"""
+    """what identifies the text, and where it was; fit for JSON"""
 
     def batches(self, config: Config, replicas: int) -> tuple[Batches, Batches]:
         """Return the batches of training and validation."""
@@ -57,7 +57,7 @@ class Text(NamedTuple):
 
 
 def prepare_text(config: Config, run_dir: Path, resumed: RunDirectory | None, base: RunDirectory | None) -> None:
-    """Prepare the text for a run, where it has none yet, so that `open_text` finds it.
+    """Prepare the text for a run that has none yet, so that `open_text` finds it.
 
     Raises:
         InputError: as `prepare`.
@@ -72,9 +72,9 @@ def prepare_text(config: Config, run_dir: Path, resumed: RunDirectory | None, ba
 
 
 def forget_text(run_dir: Path) -> None:
-    """Remove what was prepared for a run that does not begin."""
+    """Remove the text that was prepared for a run that does not begin."""
     for folder in (run_dir / PREPARING, work_folder(run_dir / PREPARING)):
-        shutil.rmtree(folder, ignore_errors=True)  # the error that led here says more
+        shutil.rmtree(folder, ignore_errors=True)  # the error that led here is more informative
 
 
 def open_text(config: Config, run_dir: Path, resumed: RunDirectory | None, base: RunDirectory | None) -> Text:
@@ -94,11 +94,11 @@ def open_text(config: Config, run_dir: Path, resumed: RunDirectory | None, base:
     models = [vocabulary.model for vocabulary in prepared.vocabularies]
     if source and [path.read_bytes() for path in source.tokenizer_paths()] != models:
         raise InputError(
-            f"{prepared.path} was prepared by other tokenizers than those of {source.path}: prepare it with "
-            f"--init-from {source.path}"
+            f"{prepared.path} was prepared with other tokenizers than those of {source.path}: prepare it again "
+            f"with --init-from {source.path}"
         )
     if (file := config.tokenizer.file) and [Path(file).read_bytes()] * 2 != models:
-        raise InputError(f"{file} is another tokenizer than that of the text in {prepared.path}: leave it out")
+        raise InputError(f"{file} is another tokenizer than that of the text in {prepared.path}: leave --tokenizer out")
     facts: dict[str, Any] = dict(prepared.fingerprints)
     directions = prepared.directions
     if config.data.prepared is None:
@@ -127,7 +127,7 @@ def open_text(config: Config, run_dir: Path, resumed: RunDirectory | None, base:
 
 
 def _is_unchanged(before: list[Any], now: list[Any]) -> bool:
-    """Say whether text is what it was, by `text_files`; that which is not there any more is."""
+    """Return whether text is unchanged, by `text_files`; a file that no longer exists counts as unchanged."""
     return now[0] == before[0] and all(file in before for file in now)
 
 
@@ -137,7 +137,7 @@ def _plan(config: Config, source: RunDirectory | None) -> Plan:
 
 
 def _report(held_out: TokenPairs, max_length: int) -> None:
-    """Report the validation pairs that are left out; raise InputError where none is left."""
+    """Log how many validation pairs are left out; raise InputError if none is left."""
     words = {"empty": "with an empty side", "long": f"longer than data.max_length={max_length} tokens"}
     dropped = " and ".join(f"{count} {words[why]}" for why, count in held_out.dropped.items() if count)
     given = len(held_out) + sum(held_out.dropped.values())

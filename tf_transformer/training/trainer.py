@@ -1,4 +1,4 @@
-"""What `model.fit` runs at every step."""
+"""The training step that `model.fit` runs."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ from tf_transformer.training.strategy import workers
 
 
 class Trainer(keras.Model):
-    """Trains a model by `fit`, in parts where a batch does not fit into memory, on any strategy.
+    """Trains a model with `fit` under any strategy, in parts if a batch does not fit into memory.
 
-    The gradient of a batch is the sum over its parts and over the replicas; with `SmoothedCrossEntropy` and the
-    weights of `Batches` it is that of the mean loss of a token, whatever the numbers of both. Make it within the
-    scope of the strategy, compile and fit it; the weights are those of the model that it was given.
+    The gradient of a batch is the sum over its parts and over the replicas. With `SmoothedCrossEntropy` and the
+    weights of `Batches`, it is the gradient of the mean loss per token, whatever the numbers of parts and replicas.
+    Make the trainer within the scope of the strategy, then compile and fit it. It trains the weights of its model.
 
     Args:
         model: a built model whose loss is a sum over its inputs.
-        accumulate: equal parts that the rows of a replica are cut into, one after the other; their number must
-            divide by it.
+        accumulate: the number of equal parts that the rows of a replica are split into. The parts are processed one
+            after the other. The number of rows must be a multiple of it.
 
     Raises:
-        ValueError: accumulate below 1; another backend of Keras than TensorFlow.
+        ValueError: accumulate below 1; a Keras backend other than TensorFlow.
     """
 
     def __init__(self, model: keras.Model, accumulate: int = 1, **kwargs: Any):
@@ -47,16 +47,16 @@ class Trainer(keras.Model):
         return _logs(self.get_metrics_result())
 
     def test_step(self, data: Any) -> dict[str, Any]:
-        """Return the metrics with one batch more."""
+        """Return the metrics after one more batch."""
         self._loss(data, parts=1, training=False)
         return _logs(self.get_metrics_result())
 
     def _loss(self, data: Any, parts: int, training: bool) -> Any:
-        """Return the loss of one of so many parts of a batch, and add it to the metrics."""
+        """Return the loss of one of `parts` equal parts of a batch, and add it to the metrics."""
         inputs, labels, weights = data
         outputs = self(inputs, training=training)
         loss = self.compute_loss(inputs, labels, outputs, weights, training=training)
-        # The mean over parts and replicas is then the loss of the batch.
+        # This makes the mean over parts and replicas the loss of the batch.
         self._loss_tracker.update_state(loss * parts * tf.distribute.get_strategy().num_replicas_in_sync)
         self.compute_metrics(inputs, labels, outputs, weights)
         return loss
@@ -64,7 +64,7 @@ class Trainer(keras.Model):
     def _gradients(self, data: Any) -> list[Any]:
         with tf.GradientTape() as tape:
             loss = self.optimizer.scale_loss(self._loss(data, self.accumulate, training=True))
-        # Dense: those of a table of learned positions come as slices.
+        # This makes all gradients dense; that of a table of learned positions comes as slices.
         return [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, self.trainable_weights)]
 
     def _accumulated(self, data: Any) -> list[Any]:
@@ -80,13 +80,13 @@ class Trainer(keras.Model):
         return sums
 
     def _maybe_symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
-        """Build nothing: the model is built, and Keras cannot do it on several machines (keras#20585)."""
+        """Do nothing: the model is built already, and Keras cannot build it on several machines (keras#20585)."""
 
 
 def _finite_on_all_replicas(gradients: list[Any]) -> list[Any]:
-    """Make the gradient of every replica infinite where that of any is.
+    """Make the gradients of every replica infinite if those of any replica are not finite.
 
-    Keras skips an update whose gradient is not finite, and looks at that of the first replica only.
+    Keras skips an update whose gradients are not finite, but looks only at the first replica.
     """
     finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(gradient)) for gradient in gradients])
     failures = tf.distribute.get_replica_context().all_reduce("SUM", tf.cast(~finite, tf.float32))
@@ -95,7 +95,7 @@ def _finite_on_all_replicas(gradients: list[Any]) -> list[Any]:
 
 
 def _logs(metrics: dict[str, Any]) -> dict[str, Any]:
-    """Return metrics as Keras can average them: on several machines it does so along their first axis."""
+    """Return metrics with the first axis that Keras needs to average them over several machines."""
     if len(workers(tf.distribute.get_strategy())) > 1:
         return {name: tf.reshape(value, [1]) for name, value in metrics.items()}
     return metrics
@@ -119,6 +119,6 @@ def vary_dropout(model: keras.Model, strategy: tf.distribute.Strategy) -> None:
 
 
 def dropout_seeds(model: keras.Model) -> list[Any]:
-    """Return the states of the seed generators of a model: the first number is the seed, the second one counts."""
+    """Return the states of the seed generators of a model: the first number is the seed, the second a counter."""
     weights = {id(variable) for variable in model.weights}
     return [variable for variable in model.variables if id(variable) not in weights and "seed" in variable.path]

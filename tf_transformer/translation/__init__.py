@@ -1,1 +1,1 @@
-"""From strings to strings: tokenizers, model and search together, and what opens them."""
+"""Translation from strings to strings: tokenizers, model and search together, and functions that open them."""

@@ -1,4 +1,4 @@
-"""What translates by a SavedModel of ours."""
+"""Translation with a SavedModel that we exported."""
 
 import os
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ class ExportedTranslator:
     """A SavedModel that `export` wrote.
 
     Args:
-        path: its folder, or what has been read of it.
-        decoding: between which languages it translates, where it has several; by default those that it was exported
-            with. How it searches was fixed then.
+        path: its folder, or its `Described`.
+        decoding: between which languages to translate, if the model has several; by default those of the export. All
+            other settings are ignored, because the search was fixed at export.
 
     Raises:
-        InputError: not a SavedModel of ours; a language that it does not have.
+        InputError: a folder that is not a SavedModel of ours; a language that the model does not have.
     """
 
     def __init__(self, path: str | Path | Described, decoding: DecodingConfig | None = None):
@@ -46,14 +46,14 @@ class ExportedTranslator:
             )
         except KeyError as error:
             raise InputError(
-                f"{self.path} has no signature {error}: an earlier version wrote it; export it again"
+                f"{self.path} has no signature {error}, because an earlier version wrote it: export it again"
             ) from None
         except (OSError, ValueError, tf.errors.OpError) as error:
             raise InputError(f"{self.path} is damaged: {error}") from None
 
     @failures_told()
     def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
-        """Translate Python strings; warnings name those that were cut, by their numbers where they have some."""
+        """Translate Python strings. Warnings name those that were cut, by `numbers` if these are given."""
         found = self._translate(text=text_of(sentences), **self._named(len(sentences)))
         texts, scores = found["translation"][:, None], found["score"][:, None]
         return [text for [(text, _)] in rows_of(Translations(texts, scores, found["is_truncated"]), sentences, numbers)]
@@ -62,10 +62,10 @@ class ExportedTranslator:
     def n_best_strings(
         self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
     ) -> list[list[tuple[str, float]]]:
-        """Translate Python strings in n ways each: the translations with their scores, the best first.
+        """Translate Python strings in n ways each, and return them with their scores, the best first.
 
         Raises:
-            InputError: more than the beam size of the export.
+            InputError: n above the beam size of the export.
         """
         self.check_n_best(n)
         found = self._n_best(text=text_of(sentences), **self._named(len(sentences)))
@@ -73,7 +73,7 @@ class ExportedTranslator:
         return [row[:n] for row in rows]
 
     def check_n_best(self, n: int) -> None:
-        """Raise InputError where the export does not give as many translations."""
+        """Raise InputError if the export gives fewer than n translations."""
         self._decoding.check_n_best(n)
 
     @failures_told()
@@ -89,5 +89,5 @@ class ExportedTranslator:
         return {name: tf.fill([rows], language) for name, language in self._languages.items()}
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
-        """Return how many source tokens the search takes of each sentence, the end token among them."""
+        """Return how many source tokens the search takes of each sentence, including the end token."""
         return self._count(text=text_of(sentences))["tokens"].numpy().tolist()

@@ -1,4 +1,4 @@
-"""Opening whatever translates."""
+"""Opening a model of any kind to translate with it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def open_translator(model: str | Path | Described, decoding: DecodingConfig | None = None) -> "TextTranslator":
-    """Open a run directory or an export. TensorFlow is imported where the model needs it.
+    """Open a run directory or an export. TensorFlow is imported only if the model needs it.
 
     Args:
-        model: its folder, or what has been read of it.
-        decoding: how to search; by default as the model says. That of a SavedModel was fixed when it was written, but
-            for the languages.
+        model: its folder, or its `Described`.
+        decoding: how to search; by default as the model says. A SavedModel takes only the languages from it, because
+            its search was fixed at export.
 
     Raises:
-        InputError: none of them, or one without weights; an extra that is missing.
+        InputError: a folder that is neither, or has no weights; a missing extra.
     """
     path = model.path if isinstance(model, Described) else model
     if is_litert(path):

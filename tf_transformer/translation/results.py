@@ -1,4 +1,4 @@
-"""What a translator gives back: tensors, and the Python strings in them."""
+"""What a translator returns, as tensors and as Python strings."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -15,16 +15,16 @@ class Languages(NamedTuple):
     """The languages of B sentences, for a model of several."""
 
     source: Any
-    """[B], string: those that the sentences are in"""
+    """[B], string: the languages that the sentences are in"""
     target: Any
-    """[B], string: those to translate to"""
+    """[B], string: the languages to translate to"""
 
 
 class Source(NamedTuple):
     """Tokenised sentences."""
 
     ids: tf.Tensor
-    """[B, S], int32: the token of the language where the model has several, the end token at the end, then padding"""
+    """[B, S], int32: the language if the model has several, the tokens of the text, the end token, then padding"""
     is_truncated: tf.Tensor
     """[B], boolean: whether a sentence had more tokens than the search takes, and was cut"""
 
@@ -35,7 +35,7 @@ class Translations(NamedTuple):
     texts: tf.Tensor
     """[B], or [B, N], the best first; string"""
     scores: tf.Tensor
-    """of each, float32"""
+    """the score of each, float32"""
     is_truncated: tf.Tensor
     """[B], boolean: whether a sentence had more tokens than the search takes, and was cut"""
 
@@ -44,11 +44,11 @@ class Scored(NamedTuple):
     """How probable B given translations are; logarithms to base e."""
 
     log_probabilities: tf.Tensor
-    """[B]: of their tokens, the end token among them, summed"""
+    """[B]: the sums over their tokens, including the end token"""
     token_log_probabilities: tf.Tensor
     """[B, T]: of each token; 0 beyond the end"""
     lengths: tf.Tensor
-    """[B], int32: tokens"""
+    """[B], int32: the numbers of tokens"""
     is_truncated: tf.Tensor
     """[B], boolean: whether a sentence or its translation was cut"""
 
@@ -57,17 +57,17 @@ class Attention(NamedTuple):
     """What every token of a sentence and of its translation attended to; each row of weights adds up to 1."""
 
     source_tokens: list[str]
-    """S pieces, the end token among them"""
+    """S pieces, including the end token"""
     target_tokens: list[str]
-    """T pieces, the end token among them where there is one"""
+    """T pieces, including the end token if there is one"""
     weights: np.ndarray
     """[layers, heads, T, S], float32: what target tokens attended to in the source"""
     encoder: np.ndarray
     """[layers, heads, S, S]: what source tokens attended to in the source"""
     decoder: np.ndarray
-    """[layers, heads, T, R]: what the decoder attended to in what it had read, to write each target token"""
+    """[layers, heads, T, R]: which of the tokens read so far the decoder attended to for each target token"""
     read_tokens: list[str]
-    """R pieces that the decoder read: the start token, the language where the model has several, and target tokens"""
+    """R pieces that the decoder read: the start token, the language if the model has several, and target tokens"""
 
 
 class Aligned(NamedTuple):
@@ -76,42 +76,42 @@ class Aligned(NamedTuple):
     texts: tf.Tensor
     """[B], string"""
     source_tokens: tf.Tensor
-    """[B, S], string: the pieces, the end token among them; padding is empty"""
+    """[B, S], string: the pieces, including the end token; padding is empty"""
     target_tokens: tf.Tensor
     """[B, T], string, likewise"""
     attention: tf.Tensor
-    """[B, T, S], float32: the mean of the heads of a layer; 0 where either is padding"""
+    """[B, T, S], float32: the mean over the heads of a layer; 0 where either token is padding"""
     is_truncated: tf.Tensor
     """[B], as in `Source`"""
 
 
 class TextTranslator(Protocol):
-    """What translates Python strings, whatever it is made of."""
+    """The interface of everything that translates Python strings."""
 
     def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
-        """Translate sentences; warnings name those that were cut, by their numbers where they have some."""
+        """Translate sentences. Warnings name those that were cut, by `numbers` if these are given."""
 
     def n_best_strings(
         self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
     ) -> list[list[tuple[str, float]]]:
-        """Translate sentences in n ways each: the translations with their scores, the best first."""
+        """Translate sentences in n ways each, and return them with their scores, the best first."""
 
     def check_n_best(self, n: int) -> None:
-        """Raise InputError where there are not so many translations of a sentence."""
+        """Raise InputError if there are fewer than n translations of a sentence."""
 
     def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
         """Return for every pair of source and target the log-probabilities of the target's tokens."""
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
-        """Return how many source tokens of each sentence the search takes, the end token among them."""
+        """Return how many source tokens of each sentence the search takes, including the end token."""
 
 
 def rows_of(
     found: Translations, sentences: list[str], numbers: Sequence[int] | None = None
 ) -> list[list[tuple[str, float]]]:
-    """Return what was found, [B, N], as Python strings with their scores; a line feed in one becomes a space.
+    """Return translations [B, N] as Python strings with their scores; a line feed in one becomes a space.
 
-    A warning names each of the sentences that was cut, by its number where they have numbers.
+    Warnings name the sentences that were cut, by `numbers` if these are given.
     """
     warn_of_cut(sentences, _cut(found.is_truncated), numbers)
     texts = [[text.decode().replace("\n", " ") for text in row] for row in found.texts.numpy()]
@@ -121,7 +121,7 @@ def rows_of(
 def token_scores_of(
     found: Scored, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None
 ) -> list[list[float]]:
-    """Return for every pair the log-probabilities of its target's tokens; warnings as of `rows_of`."""
+    """Return for every pair the log-probabilities of its target's tokens; warnings are as in `rows_of`."""
     warn_of_cut([f"{source}\t{target}" for source, target in pairs], _cut(found.is_truncated), numbers)
     rows = zip(found.token_log_probabilities.numpy(), found.lengths.numpy(), strict=True)
     return [row[:length].tolist() for row, length in rows]
@@ -129,7 +129,7 @@ def token_scores_of(
 
 @contextlib.contextmanager
 def failures_told() -> Iterator[None]:
-    """Raise what TensorFlow cannot do, such as for want of memory, as an InputError."""
+    """Raise an InputError in place of an error of TensorFlow, such as lack of memory."""
     try:
         yield
     except tf.errors.OpError as error:

@@ -14,7 +14,7 @@ from tf_transformer.model import Transformer
 from tf_transformer.tokenizers import END, PAD, START, UNKNOWN
 
 MIN_WIDTH = 16
-"""Source tokens that XLA compiles for at least."""
+"""The fewest source tokens that XLA compiles for."""
 
 
 class Search:
@@ -23,7 +23,7 @@ class Search:
     Args:
         model: a built Transformer.
         decoding: how to search.
-        rules: what makes the rules of the search, which see all that it chooses from.
+        rules: makes the rules of the search, which see all that the search chooses from.
 
     Raises:
         InputError: an attention layer that the model does not have.
@@ -35,7 +35,7 @@ class Search:
         self.decoding = decoding
         layers, layer = len(model.decoder.stack), decoding.attention_layer
         if layer is not None and layer > layers:
-            raise InputError(f"attention_layer must be at most the layers of the model, {layers}. Received: {layer}")
+            raise InputError(f"attention_layer must be at most {layers}, the number of layers. Received: {layer}")
         self._compiled: dict[int, Any] = {}
 
     def __call__(
@@ -44,16 +44,16 @@ class Search:
         """Search for translations of ids.
 
         Args:
-            ids: [B, S], int32: the token of the language where the model has several, the end token at the end, then
+            ids: [B, S], int32: the language if the model has several, the tokens of the text, the end token, then
                 padding.
-            keys: [B], int64: what decides, with the seed, what is drawn.
-            n_best: hypotheses of each.
-            prefix: [B, P], int32: tokens to begin with, then padding; () has none.
+            keys: [B], int64: together with the seed, they decide which tokens are sampled.
+            n_best: the number of hypotheses for each sentence.
+            prefix: [B, P], int32: tokens to begin with, then padding; () for none.
             languages: [B], int32: the tokens of the languages to translate to. The decoder reads them after its start
-                token; they are no part of the hypotheses. () where the model has one.
+                token; they are not part of the hypotheses. () if the model has only one language.
 
         Raises:
-            InputError: more wanted than there are hypotheses.
+            InputError: n_best above the number of hypotheses.
         """
         self.decoding.check_n_best(n_best)
         before = int(tf.is_tensor(languages))  # tokens before the text
@@ -65,13 +65,13 @@ class Search:
         return self._find(ids, limits, uniform, prefix, languages, n_best=n_best)
 
     def alignment(self, ids: tf.Tensor, written: tf.Tensor) -> tf.Tensor:
-        """Return what those after `written` [B, T] attend to: [B, T, S], the mean of the attention layer's heads."""
+        """Return how the token after each of `written` [B, T] attends to the source: [B, T, S], the mean over heads."""
         return self._mean_of_heads(self.model.attention((ids, written)).cross)
 
     def _find_compiled(
         self, ids: tf.Tensor, keys: tf.Tensor, limits: tf.Tensor, n_best: int, prefix: Any, languages: Any
     ) -> Hypotheses:
-        """Search by XLA. It compiles for each size of a batch: they are powers of two, so that there are few."""
+        """Search with XLA, which compiles for each size of a batch. Sizes are powers of two, so that there are few."""
         size, width = tf.shape(ids)[0], tf.shape(ids)[1]
         rows = [0, _power_of_two(size) - size]
         columns = tf.maximum(_power_of_two(width), MIN_WIDTH)
@@ -102,7 +102,7 @@ class Search:
         n_best: int,
         is_fixed: bool = False,
     ) -> Hypotheses:
-        """Search; by tensors whose shapes stay as they are, if they are to be fixed."""
+        """Search; with `is_fixed`, by tensors whose shapes do not change."""
         settings = self.decoding
         capacity = self._limit(tf.shape(ids)[1], 0) if is_fixed else None
         covered = tf.cast(ids == PAD, tf.float32) if settings.coverage_penalty else ()
@@ -111,7 +111,7 @@ class Search:
         rows = tf.size(limits) * width
         step, cache = self._step, self.model.empty_cache(rows, capacity)
         if tf.is_tensor(languages):
-            # The start token is read now; the language follows, at what is position 0 of the search.
+            # The start token is read now. The language follows, at position 0 of the search.
             room = None if capacity is None else capacity + 1
             step = functools.partial(self._step, before=1)
             cache = self._started(self.model.empty_cache(rows, room), rows, sentences.context)
@@ -141,7 +141,7 @@ class Search:
         """Return an empty cache with the start token in it."""
         shapes = tf.nest.map_structure(shape_throughout, cache)
         _, _, started = self._step(tf.fill([rows], START), tf.constant(0), cache, memory)
-        # In a graph the loop would take the one position of now for the size of the axis.
+        # In a graph, the loop would take the present size of the axis, one position, for its final size.
         return tf.nest.map_structure(tf.compat.v1.placeholder_with_default, started, shapes)
 
     def _step(
@@ -160,27 +160,27 @@ class Search:
 
     def _penalised(self, found: Hypotheses) -> Hypotheses:
         """Return hypotheses with the scores that beam search would give them."""
-        lengths = tf.maximum(tf.math.count_nonzero(found.ids, axis=2, dtype=tf.int32), 1)  # that of 0 may be 0
+        lengths = tf.maximum(tf.math.count_nonzero(found.ids, axis=2, dtype=tf.int32), 1)  # length 0 may have penalty 0
         penalty = length_penalty(lengths, self.decoding.length_penalty, self.decoding.length_penalty_offset)
         return found._replace(scores=found.log_probabilities / penalty)
 
     def _limit(self, tokens: tf.Tensor, before: int) -> tf.Tensor:
-        """Return the most target tokens of sources of so many tokens, the end token among them.
+        """Return the most target tokens, including the end token, for sources of so many tokens.
 
-        So many are read before the first of them, besides the start token.
+        `before` tokens are read before the first of them, besides the start token.
         """
         limit = tokens - 1 + self.decoding.max_extra_length
         most = self.decoding.most_written(self.model.most_positions, before)
         return limit if most is None else tf.minimum(limit, most)
 
     def _uniform(self, keys: tf.Tensor, length: tf.Tensor) -> Any:
-        """Return numbers [B, length], at least 0 and below 1, where there is drawing: each key has its own."""
+        """Return random numbers [B, length], at least 0 and below 1, made from each key; without sampling, ()."""
         if not self.decoding.temperature:
             return ()
         seed = tf.constant(self.decoding.seed, tf.int64)
         rows = tf.map_fn(
             lambda key: tf.random.stateless_uniform([length], seed=tf.stack([seed, key])),
-            tf.concat([keys, [0]], axis=0),  # one more: map_fn cannot tell the shape of none
+            tf.concat([keys, [0]], axis=0),  # one more, because map_fn cannot tell the shape of none
             fn_output_signature=tf.TensorSpec([None], tf.float32),
         )
         return rows[:-1]

@@ -26,8 +26,8 @@ from tf_transformer.translation.results import (
 )
 from tf_transformer.translation.search import Search
 
-# Functions are traced without AutoGraph, here and in exports: no Python `if` or `while` depends on a tensor, and
-# converting the code took three quarters of the time until the first translation.
+# Functions are traced without AutoGraph, here and in exports, because no Python `if` or `while` depends on a tensor.
+# Converting the code took three quarters of the time until the first translation.
 
 
 class Translator(tf.Module):
@@ -37,11 +37,11 @@ class Translator(tf.Module):
         model: a built Transformer.
         source_tokenizer: of the source language.
         target_tokenizer: of the target language; the same object where both share one.
-        decoding: how a translation is searched for; beam search as in the paper by default. It also says between which
-            languages, where the tokenizers have several and a method is not told.
+        decoding: how to search; by default with beam search as in the paper. It also says between which languages to
+            translate, if the tokenizers have several and a method is not told.
 
     Raises:
-        InputError: an attention layer or a language that the model does not have; another backend of Keras than
+        InputError: an attention layer or a language that the model does not have; a Keras backend other than
             TensorFlow.
     """
 
@@ -77,12 +77,12 @@ class Translator(tf.Module):
         """Return the translator of a run directory, with the weights of its best checkpoint.
 
         Args:
-            run_dir: of the run, or what has been read of it.
-            decoding: as of the class; that of the run by default.
-            dtype: what weights are held and computed with in: a Keras dtype policy.
+            run_dir: the path of the run, or its `RunDirectory`.
+            decoding: as in the class; by default that of the run.
+            dtype: the Keras dtype policy in which weights are held and computed with.
 
         Raises:
-            InputError: not a run directory, or one without a checkpoint.
+            InputError: a folder that is not a run directory, or has no checkpoint.
         """
         check_backend("Translator")
         loaded = load(run_dir, dtype)
@@ -102,8 +102,8 @@ class Translator(tf.Module):
             languages: as in `search`.
 
         Returns:
-            Of each one translation; its score is the summed log-probability of its tokens, the end token among them.
-            An empty string, and one of white space only, gives an empty string of score 0.
+            One translation of each; its score is the summed log-probability of its tokens, including the end token. A
+            string that is empty or only white space gives an empty string with score 0.
         """
         source, found = self.search(text, languages=languages)
         texts = self.target_tokenizer.detokenize(found.ids[:, 0])
@@ -116,13 +116,13 @@ class Translator(tf.Module):
 
         Args:
             text: the sentences.
-            n: translations of each.
+            n: the number of translations of each.
             prefix: as in `search`.
             languages: as in `search`.
 
         Returns:
-            Of each n translations; their scores are what they are ranked by, the log-probability divided by the
-            length penalty. Where a search found fewer than n, the rest is empty, with a score of -inf.
+            n translations of each, ranked by their scores, the log-probability divided by the length penalty. If a
+            search found fewer than n, the rest are empty, with a score of -inf.
         """
         source, found = self.search(text, n, prefix, languages)
         size, length = tf.shape(found.ids)[0], tf.shape(found.ids)[2]
@@ -130,7 +130,7 @@ class Translator(tf.Module):
         return Translations(tf.reshape(flat, [size, n]), found.scores, source.is_truncated)
 
     def translate_with_attention(self, text: tf.Tensor, languages: Languages | None = None) -> Aligned:
-        """Translate strings [B], and show what each token of a translation attended to."""
+        """Translate strings [B], and return what each token of a translation attended to."""
         source, found = self.search(text, languages=languages)
         target_ids = _without_padding(found.ids[:, 0])
         read, before = self._read(target_ids, languages)
@@ -197,15 +197,15 @@ class Translator(tf.Module):
 
         Args:
             text: the sentences.
-            n_best: hypotheses of each.
-            prefix: strings [B] that the translations begin with, as the tokenizer cuts them, as far as there is room;
-                () has none.
-            languages: of each string, where the model has several; by default those of `decoding` for all.
-            search: another search than the translator's own.
+            n_best: the number of hypotheses for each string.
+            prefix: strings [B] that the translations begin with; their tokens are used as far as there is room. () for
+                none.
+            languages: those of each string, if the model has several; by default those of `decoding` for all.
+            search: a search to use instead of the translator's own.
 
         Raises:
-            InputError: more wanted than there are hypotheses; no languages, or wrong ones.
-            ValueError: another number of prefixes than of strings.
+            InputError: n_best above the number of hypotheses; no languages, or wrong ones.
+            ValueError: the number of prefixes is not that of the strings.
         """
         source = self.encode_source(text, languages)
         if not (isinstance(prefix, tuple) and not prefix):
@@ -218,7 +218,7 @@ class Translator(tf.Module):
         return source, find(source.ids, keys, n_best, prefix, self._target_languages(tf.shape(text)[0], languages))
 
     def encode_source(self, text: tf.Tensor, languages: Languages | None = None) -> Source:
-        """Tokenise strings [B], and cut what is longer than the search takes."""
+        """Tokenise strings [B], and cut those that are longer than the search takes."""
         tokens = self.source_tokenizer.tokenize(text)
         if not self.source_tokenizer.languages:
             return _encoded(tokens, self._most_source)
@@ -226,7 +226,7 @@ class Translator(tf.Module):
         return _encoded(tokens, self._most_source, ids)
 
     def _target_languages(self, rows: tf.Tensor, languages: Languages | None) -> Any:
-        """Return the tokens [B] of the languages to translate to; () where the model has one."""
+        """Return the tokens [B] of the languages to translate to; () if the model has only one."""
         return self._ids_of_languages("target", rows, languages) if self.target_tokenizer.languages else ()
 
     def _ids_of_languages(self, side: str, rows: tf.Tensor, languages: Languages | None) -> tf.Tensor:
@@ -238,13 +238,13 @@ class Translator(tf.Module):
         return tf.fill([rows], tokenizer.languages[getattr(self.decoding, f"{side}_language")])
 
     def _check_directed(self) -> None:
-        """Raise InputError where the model has several languages, and `decoding` does not say between which."""
+        """Raise InputError if the model has several languages, but `decoding` does not say which to use."""
         self.decoding.check_directed(self.source_tokenizer.languages)
 
     def _read(self, ids: tf.Tensor, languages: Languages | None) -> tuple[tf.Tensor, int]:
-        """Return what the decoder reads to write ids [B, T], and how many tokens of it are before the start of them.
+        """Return what the decoder reads to write ids [B, T], and the place of the token that it reads before the first.
 
-        That is the start token, the language where the model has several, and all but the last of the ids.
+        It reads the start token, the language if the model has several, and all ids except the last.
         """
         rows = tf.shape(ids)[0]
         front = [tf.fill([rows, 1], START)]
@@ -253,7 +253,7 @@ class Translator(tf.Module):
         return tf.concat([*front, ids], axis=1)[:, :-1], len(front) - 1
 
     def _encode_target(self, text: tf.Tensor) -> Source:
-        """Tokenise translations, and cut what is longer than the search could write."""
+        """Tokenise translations, and cut those that are longer than the search could write."""
         most = self.decoding.most_given(self.model.most_positions, bool(self.target_tokenizer.languages))
         return _encoded(self.target_tokenizer.tokenize(text), most)
 
@@ -265,9 +265,9 @@ class Translator(tf.Module):
         source_languages: list[str] | None = None,
         target_languages: list[str] | None = None,
     ) -> list[str]:
-        """Translate Python strings; warnings name those that were cut, by their numbers where they have some.
+        """Translate Python strings. Warnings name those that were cut, by `numbers` if these are given.
 
-        A model of several languages may be told those of each sentence; by default they are those of `decoding`.
+        If the model has several languages, those of each sentence may be given; the default is those of `decoding`.
 
         Raises:
             InputError: no languages, or wrong ones.
@@ -289,12 +289,12 @@ class Translator(tf.Module):
     def n_best_strings(
         self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
     ) -> list[list[tuple[str, float]]]:
-        """Translate Python strings in n ways each: the translations with their scores, the best first.
+        """Translate Python strings in n ways each, and return them with their scores, the best first.
 
         Raises:
-            InputError: more than the beam size; no languages.
+            InputError: n above the beam size; no languages, although the model has several.
         """
-        # An error within a tf.function would come out as another one.
+        # These checks come first, because an error within a tf.function would come out as another one.
         self.check_n_best(n)
         self._check_directed()
         if n not in self._n_best:
@@ -305,7 +305,7 @@ class Translator(tf.Module):
         return rows_of(self._n_best[n](text_of(sentences)), sentences, numbers)
 
     def check_n_best(self, n: int) -> None:
-        """Raise InputError where a search has not as many hypotheses."""
+        """Raise InputError if a search has fewer than n hypotheses."""
         self.decoding.check_n_best(n)
 
     @failures_told()
@@ -316,20 +316,20 @@ class Translator(tf.Module):
         return token_scores_of(self._score(*sides), pairs, numbers)
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
-        """Return how many source tokens the search takes of each sentence, the end token among them."""
+        """Return how many source tokens the search takes of each sentence, including the end token."""
         return self.count(text_of(sentences)).numpy().tolist()
 
     def count(self, text: tf.Tensor) -> tf.Tensor:
-        """Return the same for strings [B], int32 [B]."""
+        """As `count_tokens`, for strings [B] in a tensor; returns int32 [B]."""
         added = 1 + bool(self.source_tokenizer.languages)
         lengths = tf.cast(self.source_tokenizer.tokenize(text).row_lengths(), tf.int32)
         return tf.minimum(lengths + added, self._most_source)
 
 
 def _encoded(tokens: tf.RaggedTensor, most: int, languages: tf.Tensor | None = None) -> Source:
-    """Return tokens [B, any], after those of their languages [B] if there are such, with the end token after them.
+    """Return tokens [B, any] after those of their languages [B], if these are given, and before the end token.
 
-    They are `most` at most in all.
+    Each row is cut to `most` tokens in all.
     """
     front = [] if languages is None else [languages[:, None]]
     room = most - len(front) - 1
@@ -338,5 +338,5 @@ def _encoded(tokens: tf.RaggedTensor, most: int, languages: tf.Tensor | None = N
 
 
 def _without_padding(ids: tf.Tensor) -> tf.Tensor:
-    """Return ids [B, T] as long as the longest of them: a search may have gone on after the best were found."""
+    """Return ids [B, T] without the end that is all padding: a search may go on after the best were found."""
     return ids[:, : tf.reduce_max(tf.concat([tf.math.count_nonzero(ids, 1, dtype=tf.int32), [0]], axis=0))]

@@ -1,4 +1,4 @@
-"""The tree that a search goes through for one sentence, with what it kept and what it dropped."""
+"""The tree that a search goes through for one sentence, including the branches that it dropped."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -21,24 +21,24 @@ class Candidate(NamedTuple):
     token: str
     """its piece"""
     parent: int
-    """the place of what it continues among the candidates of the step before; 0 at the first step"""
+    """the index of the candidate that it continues, in the step before; 0 at the first step"""
     log_probability: float
-    """of the hypothesis up to it"""
+    """of the hypothesis up to this token"""
     status: str
     """`kept` where the hypothesis goes on, `finished` where it ends and counts, `dropped` where neither"""
     score: float | None
-    """the log-probability divided by the length penalty, of one that is finished"""
+    """the log-probability divided by the length penalty, if it is finished"""
     is_best: bool
-    """whether the translation goes through it"""
+    """whether it is part of the translation"""
 
 
 class _Seen(NamedTuple):
-    """What a search had at a step, of R hypotheses."""
+    """What a search had at a step, for R hypotheses."""
 
     ids: np.ndarray
-    """[R, T], what they have so far"""
+    """[R, T], their tokens so far"""
     log_probabilities: np.ndarray
-    """[R, V], of the next token; -inf where it may not be"""
+    """[R, V], of the next token; -inf where a token is not allowed"""
 
 
 def search_tree(translator: Translator, sentence: str) -> list[list[Candidate]]:
@@ -47,16 +47,16 @@ def search_tree(translator: Translator, sentence: str) -> list[list[Candidate]]:
     A step has 2 K candidates, K being the beam size, of which at most K are kept (paper 6.1).
 
     Args:
-        translator: whose model and search are used.
+        translator: the translator whose model and search are used.
         sentence: in the source language, not empty.
 
     Raises:
-        InputError: a search that draws, or counts coverage; a sentence without tokens.
+        InputError: a search with sampling or a coverage penalty; a sentence without tokens.
     """
     settings = translator.decoding
     if settings.temperature or settings.coverage_penalty:
         raise InputError(
-            "only a search without sampling_temperature and coverage_penalty is a tree of log-probabilities. Received: "
+            "only a search without sampling and without a coverage penalty has a tree. Received: "
             f"temperature={settings.temperature}, coverage_penalty={settings.coverage_penalty}"
         )
     seen: list[_Seen] = []

@@ -1,4 +1,4 @@
-"""Batches that nobody trains on, one after the other, over epochs and windows."""
+"""Feeding of batches without training, one after the other, over epochs and windows."""
 
 import itertools
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ fed = elements()
 
 
 def work(count: int) -> dict[str, int]:
-    """Take so many batches; gives their target tokens."""
+    """Take so many batches, and return the number of their target tokens."""
     return {"tokens": sum(tokens for tokens, _ in itertools.islice(fed, count))}
 
 

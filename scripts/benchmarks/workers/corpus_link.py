@@ -1,4 +1,4 @@
-"""A prepared corpus of any size from a small one: many shards that are links to the same few files."""
+"""A prepared corpus of any size, made from a small one: many shards are links to the same few files."""
 
 import io
 import itertools
@@ -18,7 +18,7 @@ tables = real.pairs()._blocks
 
 
 def work(folder: str, count: int) -> dict[str, int]:
-    """Write a corpus of as many pairs as asked for, or a part of a shard more; gives their number."""
+    """Write a corpus of at least `count` pairs, in whole shards, and return their number."""
     place = Path(folder)
     place.mkdir(parents=True)
     own = real.manifest["shards"]

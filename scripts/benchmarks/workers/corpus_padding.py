@@ -1,4 +1,4 @@
-"""The padding of batches that are formed window by window, and of those of a plan of all pairs at once."""
+"""The padding of batches that are formed window by window, and of batches that are planned from all pairs at once."""
 
 import numpy as np
 from protocol import serve, spec
@@ -12,7 +12,7 @@ pairs = Prepared(spec()["corpus"]).pairs()
 
 
 def windowed(batch_tokens: int) -> float:
-    """Return the mean of the windows of an epoch, which are of one size."""
+    """Return the mean padding over the windows of an epoch, which are of equal size."""
     batches, found = Batches(pairs, batch_tokens, seed=0), []
     for number in range(len(windows_of(pairs, 0, 0))):
         batches.start_epoch(0, number)
@@ -21,7 +21,7 @@ def windowed(batch_tokens: int) -> float:
 
 
 def whole(batch_tokens: int) -> float:
-    """Return that of one plan."""
+    """Return the padding of a single plan of all pairs."""
     lengths = np.concatenate([pairs.lengths(block) for block in range(len(pairs.sizes))]).astype(np.int64)
     rows = plan(*lengths.T, batch_tokens, rng=np.random.default_rng(0), mixed=1)
     padded = sum(int(lengths[batch].max(axis=0).sum()) * len(batch) for batch in rows)
@@ -29,7 +29,7 @@ def whole(batch_tokens: int) -> float:
 
 
 def work(way: str, batch_tokens: int) -> dict[str, float]:
-    """Return the share of the positions that hold padding."""
+    """Return the share of positions that hold padding."""
     return {"padding": {"windows": windowed, "whole": whole}[way](batch_tokens)}
 
 

@@ -1,4 +1,4 @@
-"""What one of several machines reads of a window: each forms its part of every batch."""
+"""The part of a window that one of several machines reads to form its part of every batch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ given = spec()
 
 
 def counted(read: Callable[[int], np.ndarray], blocks: np.ndarray, sizes: list[int]) -> Callable[[int], np.ndarray]:
-    """Return what reads a block likewise, and notes how many bytes it was, if it is one of some blocks."""
+    """Return a function that reads a block like `read`, and notes its size in bytes if it is one of `blocks`."""
 
     def reading(block: int) -> np.ndarray:
         values = read(block)
@@ -27,7 +27,7 @@ def counted(read: Callable[[int], np.ndarray], blocks: np.ndarray, sizes: list[i
 
 
 def work(part: int, batch_tokens: int) -> dict[str, Any]:
-    """Take the batches of the first window; gives the bytes of it that were read, and those that it has."""
+    """Take the batches of the first window, and return how many of its bytes were read, and how many it has."""
     pairs = Prepared(given["corpus"]).pairs()
     window = windows_of(pairs, 0, 0)[0]
     whole = sum(each(int(block)).nbytes for block in window for each in (pairs.lengths, pairs.ids))

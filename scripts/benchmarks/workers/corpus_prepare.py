@@ -1,4 +1,4 @@
-"""`tf-transformer prepare`, with the most memory that it and its workers take, as Linux knows it."""
+"""`tf-transformer prepare`, with the peak memory of the process and its workers, as Linux counts it."""
 
 import subprocess
 import sys
@@ -12,19 +12,19 @@ PROCESSES = Path("/proc")
 
 
 def children(process: int) -> list[int]:
-    """Return the processes that one has started."""
+    """Return the processes that a process has started."""
     threads = (PROCESSES / str(process) / "task").glob("*/children")
     return [int(number) for thread in threads for number in thread.read_text().split()]
 
 
 def peak(process: int) -> float:
-    """Return the most MB of memory that a process has had."""
+    """Return the peak memory of a process in MB."""
     lines = (PROCESSES / str(process) / "status").read_text().splitlines()
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), 0.0)
 
 
 def work(arguments: list[str]) -> dict[str, float]:
-    """Prepare; gives the most MB of the parent, and of the worker that had the most."""
+    """Prepare, and return the peak memory in MB of the parent, and of the worker with the most."""
     process = subprocess.Popen([COMMAND, "prepare", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     parent = workers = 0.0
     while process.poll() is None:

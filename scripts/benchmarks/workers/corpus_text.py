@@ -1,4 +1,4 @@
-"""Text of any size: sentences of real words, drawn by Zipf's law; the same for the same words and size."""
+"""Text of any size: sentences of real words, drawn by Zipf's law. The same words and size give the same text."""
 
 from collections import Counter
 from pathlib import Path
@@ -9,29 +9,29 @@ from protocol import serve, spec
 from tf_transformer.data.toy import pairs
 
 CHUNK = 100_000
-"""Pairs made at once."""
+"""The pairs that are made at once."""
 REPEATED = 2_000
-"""Pairs of a chunk that are equal to others of it, as there are in text from the web."""
+"""The pairs of a chunk that repeat others of it, as in text from the web."""
 URN = 2**20
-"""What words are drawn from: each is in it as often as Zipf's law says."""
+"""The size of the urn that words are drawn from, which has each as often as Zipf's law says."""
 MEAN, SHAPE = 22, 2.5
-"""Of the gamma distribution of the words of a sentence."""
+"""The mean and the shape of the gamma distribution of the words per sentence."""
 SPREAD = 0.2
-"""Of the logarithm of the words of a target over those of its source."""
+"""The standard deviation of log(words of a target / words of its source)."""
 LONGEST = 100
-"""Words of a sentence."""
+"""The most words of a sentence."""
 
 given = spec()
 
 
 def urn(words: list[str]) -> np.ndarray:
-    """Return the numbers of words, each as often as Zipf's law says of its rank in the text (Mandelbrot's form)."""
+    """Return indices of words, each as often as Zipf's law (in Mandelbrot's form) says for its rank."""
     shares = 1 / (np.arange(len(words)) + 2.7)
     return np.searchsorted(np.cumsum(shares / shares.sum()), (np.arange(URN) + 0.5) / URN).clip(0, len(words) - 1)
 
 
 def words_of_sides() -> list[list[str]]:
-    """Return the words of both sides, the most frequent first: those of a folder of text, or of the toy corpus."""
+    """Return the words of both sides of a folder of text, or of the toy corpus, the most frequent first."""
     if given["data"]:
         files = [Path(given["data"]) / f"train.{given[side]}" for side in ("source", "target")]
         text = [file.read_text("utf-8").splitlines() for file in files]
@@ -48,7 +48,7 @@ class Side:
         self.urn = urn(words)
 
     def lines(self, rng: np.random.Generator, lengths: np.ndarray) -> str:
-        """Return sentences of so many words each."""
+        """Return sentences with the given numbers of words."""
         numbers = self.urn[rng.integers(0, URN, lengths.sum())]
         numbers[np.cumsum(lengths) - 1] += len(self.words) // 2
         return "".join(self.words[numbers].tolist())
@@ -58,7 +58,7 @@ sides = [Side(words) for words in words_of_sides()]
 
 
 def chunk(rng: np.random.Generator, count: int, repeated: int) -> list[bytes]:
-    """Return so many pairs, the last of them equal to the first ones: the lines of both sides."""
+    """Return the lines of both sides of `count` pairs, the last `repeated` of which equal the first ones."""
     lengths = [1 + rng.gamma(SHAPE, MEAN / SHAPE, count - repeated)]
     lengths.append(lengths[0] * np.exp(rng.normal(0, SPREAD, count - repeated)))
     lengths = [each.astype(np.int64).clip(1, LONGEST) for each in lengths]
@@ -71,7 +71,7 @@ def chunk(rng: np.random.Generator, count: int, repeated: int) -> list[bytes]:
 
 
 def work(folder: str, count: int) -> None:
-    """Write `train` of so many pairs, and a `val`."""
+    """Write `train` with `count` pairs, and a `val`."""
     place = Path(folder)
     place.mkdir(parents=True)
     names = [given["source"], given["target"]]

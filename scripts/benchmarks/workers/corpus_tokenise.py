@@ -1,4 +1,4 @@
-"""Lines to the bytes of a shard by ours, or to lists by SentencePiece alone: one thread, one process."""
+"""Tokenising: lines to the bytes of a shard by ours, or to lists by SentencePiece alone, in one thread each."""
 
 import itertools
 from pathlib import Path
@@ -21,19 +21,19 @@ pairs = Pairs(*lines)
 
 
 def ours() -> None:
-    """Make a shard."""
+    """Make a shard from the lines."""
     packed(0, encode_packed(pairs, (vocabulary, vocabulary), Limits(DataConfig().max_length)))
 
 
 def alone() -> None:
-    """Make lists of ids, as many at once as ours does."""
+    """Make lists of ids, of as many lines at once as ours takes."""
     for side in pairs:
         for start in range(0, len(side), CHUNK):
             vocabulary.processor.encode(side[start : start + CHUNK], num_threads=1)
 
 
 def work(way: str) -> None:
-    """Do what is asked for."""
+    """Do the task that is asked for."""
     {"ours": ours, "SentencePiece alone": alone}[way]()
 
 

@@ -1,4 +1,4 @@
-"""What a training does with its text until it has its first batch, and then over windows; there is no model."""
+"""What training does with its text, without a model: the start up to the first batch, then going through windows."""
 
 import time
 from pathlib import Path
@@ -14,12 +14,12 @@ seconds: dict[str, float] = {}
 
 
 def took(name: str) -> None:
-    """Note what has been done since the last time."""
+    """Note the seconds since the last call, under a name."""
     seconds[name] = round(time.perf_counter() - start - sum(seconds.values()), 3)
 
 
 def resident(name: str = "VmRSS") -> float:
-    """Return the MB of memory that this process has, or has had at most, as Linux knows it."""
+    """Return the memory of this process in MB, or its peak, as Linux counts it."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:"))
 
@@ -42,7 +42,7 @@ took("first batch")
 
 
 def work() -> dict[str, float]:
-    """Go through the rest of the window and the beginning of the next; gives the MB at the first, at last, at most."""
+    """Go through the rest of the window and into the next; return the MB at the start, at the end, and at the peak."""
     found = {"first": resident()}
     for _ in range(round(1.2 * batches.length / windows)):
         if next(elements, None) is None:

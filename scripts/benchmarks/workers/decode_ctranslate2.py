@@ -1,4 +1,4 @@
-"""CTranslate2 translates the same, from tokens to tokens."""
+"""CTranslate2 translates the same sentences, from tokens to tokens."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ pieces = json.loads((folder / "texts.json").read_text())["pieces"]
 
 
 def work(batch: int, batches: int, beam: int) -> None:
-    """Translate so many batches, one after the other."""
+    """Translate the batches one after the other."""
     for i in range(0, batches * batch, batch):
         translator.translate_batch(
             pieces[i : i + batch],

@@ -1,4 +1,4 @@
-"""An export of ours for LiteRT translates strings."""
+"""Our LiteRT export translates strings."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ texts = json.loads((folder / "texts.json").read_text())["texts"]
 
 
 def work(batch: int, batches: int, beam: int) -> None:
-    """Translate so many batches, one after the other."""
+    """Translate the batches one after the other."""
     translator.decoding = DecodingConfig(**given["search"], beam_size=beam)
     for i in range(0, batches * batch, batch):
         translator.translate_strings(texts[i : i + batch])

@@ -1,4 +1,4 @@
-"""OpenNMT-tf translates sentences of as many tokens, into as many, with weights of its own: the same work."""
+"""OpenNMT-tf does the same work with its own weights: as many source tokens and as many output tokens."""
 
 import tensorflow as tf
 from opennmt_model import SPECIAL, opennmt_model
@@ -10,7 +10,7 @@ models = {}
 
 
 def translate(beam: int) -> tf.types.experimental.GenericFunction:
-    """Return a function of ids [B, S] that searches with so many hypotheses."""
+    """Return a function that searches for translations of ids [B, S] with so many hypotheses."""
     limits = {"minimum_decoding_length": target, "maximum_decoding_length": target}
     model = opennmt_model(given, beam_width=beam, **limits)
 
@@ -29,7 +29,7 @@ sources = tf.random.uniform([256, source], first, given["vocabulary"], tf.int32,
 
 
 def work(batch: int, batches: int, beam: int) -> None:
-    """Translate so many batches, one after the other."""
+    """Translate the batches one after the other."""
     for i in range(0, batches * batch, batch):
         models[beam](sources[i : i + batch]).numpy()
 

@@ -1,4 +1,4 @@
-"""A SavedModel of ours translates strings."""
+"""Our SavedModel translates strings."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ texts = json.loads((folder / "texts.json").read_text())["texts"]
 
 
 def work(batch: int, batches: int, beam: int) -> None:
-    """Translate so many batches, one after the other."""
+    """Translate the batches one after the other."""
     translate = models[beam].signatures["serving_default"]
     for i in range(0, batches * batch, batch):
         translate(text=tf.constant(texts[i : i + batch]))["translation"].numpy()

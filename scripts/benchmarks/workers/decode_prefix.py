@@ -1,4 +1,4 @@
-"""The tutorial's way to decode: at every token, the whole model on the source and on all that is written so far."""
+"""Decoding as in the tutorial: for every token, the whole model runs on the source and on all tokens so far."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ sources = [tf.constant([[*(4 + i for i in range(len(row))), END]], tf.int32) for
 
 @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)])
 def translate(source):
-    """Write so many tokens greedily."""
+    """Write so many tokens by greedy search."""
     written = tf.TensorArray(tf.int32, size=0, dynamic_size=True).write(0, [START])
     for i in tf.range(given["target"]):
         target = tf.transpose(written.stack())
@@ -27,7 +27,7 @@ def translate(source):
 
 
 def work(batch: int, batches: int, beam: int) -> None:
-    """Translate so many sentences, one after the other."""
+    """Translate the sentences one after the other."""
     if batch != 1 or beam != 1:
         raise ValueError(f"one sentence at a time, greedily. Received: {batch=}, {beam=}")
     for source in sources[:batches]:

@@ -1,4 +1,4 @@
-"""MarianMT of transformers translates strings, on PyTorch; it needs torch, transformers and sentencepiece."""
+"""MarianMT of transformers translates strings with PyTorch; needs torch, transformers and sentencepiece."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ length = {"min_new_tokens": exactly, "max_new_tokens": exactly} if exactly else 
 
 @torch.inference_mode()
 def work(batch: int, batches: int, beam: int) -> None:
-    """Translate so many batches, one after the other."""
+    """Translate the batches one after the other."""
     for i in range(0, batches * batch, batch):
         inputs = tokenizer(texts[i : i + batch], return_tensors="pt", padding=True)
         ids = model.generate(**inputs, **length, num_beams=beam, length_penalty=1.0, early_stopping=False)

@@ -1,4 +1,4 @@
-"""An epoch of real text: our batches, or the tutorial's of 64 sentences as they come; the rest is the same."""
+"""An epoch of real text with our batches, or with the tutorial's unsorted ones; all else is the same."""
 
 import time
 
@@ -24,13 +24,13 @@ with strategy.scope():
 
 
 def sorted_batches() -> tuple[Batches, int, float]:
-    """Return ours: the pairs tokenised beforehand, batches of like lengths by tokens."""
+    """Return our batches: tokenised beforehand, of similar lengths, and sized by tokens."""
     batches = Batches(encode(text, tokenizer, tokenizer, config.data.max_length), config.data.batch_tokens, seed=0)
     return batches, sum(map(batches.target_tokens, range(batches.length))), batches.padding
 
 
 def unsorted_batches() -> tuple[tf.data.Dataset, int, float]:
-    """Return the tutorial's: shuffled, batches of 64 sentences, tokenised on the way."""
+    """Return the tutorial's batches: shuffled, 64 sentences each, and tokenised on the fly."""
 
     def tokenize(source: tf.Tensor, target: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor, tf.Tensor]:
         sides = []
@@ -61,14 +61,14 @@ else:
 
 
 class Clock(keras.callbacks.Callback):
-    """Ends an epoch after some steps, if it is to end."""
+    """Ends an epoch after some steps, if it has a limit."""
 
     def __init__(self, most: int | None):
         super().__init__()
         self.most = most
 
     def on_train_batch_end(self, batch: int, logs: object = None) -> None:
-        """Stop."""
+        """Stop after the last step."""
         self.model.stop_training = batch + 1 == self.most
 
 
@@ -78,7 +78,7 @@ def work(most: int | None = None) -> None:
 
 
 def waiting() -> dict[str, float]:
-    """Train for an epoch by a loop, and tell the share of the time that it waits for data."""
+    """Train for an epoch in a loop, and return the share of the time spent waiting for data."""
 
     @tf.function(reduce_retracing=True)
     def step(batch: object) -> None:
@@ -94,7 +94,7 @@ def waiting() -> dict[str, float]:
 
 
 def task(kind: str) -> dict[str, float] | None:
-    """Do what is asked for."""
+    """Do the task that is asked for."""
     return {"warm-up": lambda: work(12), "epoch": work, "waiting": waiting}[kind]()
 
 

@@ -1,4 +1,4 @@
-"""What this machine can do at most: TensorFlow's matrix products, and reading memory."""
+"""The limits of this machine: matrix products by TensorFlow, and reading memory."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ total = tf.function(lambda block: tf.reduce_sum(block))
 
 
 def seconds(work: Callable[[], tf.Tensor], times: int) -> float:
-    """Return the least seconds of a few times."""
+    """Return the seconds of the fastest of a few runs."""
     found = []
     for _ in range(times):
         start = time.perf_counter()
@@ -27,7 +27,7 @@ def seconds(work: Callable[[], tf.Tensor], times: int) -> float:
 
 
 def work() -> dict[str, float]:
-    """Measure once."""
+    """Measure each limit once."""
     flops = {dtype: 2 * SIZE**3 / seconds(lambda m=matrix: product(m), 3) for dtype, matrix in squares.items()}
     return {
         "float32 product, GFLOP/s": flops[tf.float32] / 1e9,

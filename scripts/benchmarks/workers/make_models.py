@@ -1,4 +1,4 @@
-"""Write one model in the forms that decoding is measured in: SavedModels of several searches, CTranslate2."""
+"""Write one model in every form to measure decoding with: SavedModels for several searches, and CTranslate2."""
 
 import json
 from pathlib import Path
@@ -19,14 +19,14 @@ folder = Path(given["folder"])
 
 
 def trained() -> tuple[Transformer, Tokenizer, list[str]]:
-    """Return the model of a run, and sentences for it in the order of their lengths."""
+    """Return the model of a run, and sentences for it sorted by length."""
     loaded = load(given["run_dir"])
     sentences = Path(given["sentences"]).read_text("utf-8").splitlines()
     return loaded.model, loaded.source_tokenizer, sorted(sentences, key=len)
 
 
 def random() -> tuple[Transformer, Tokenizer, list[str]]:
-    """Return a model with random weights, and sentences of as many tokens as are asked for."""
+    """Return a model with random weights, and sentences with the number of tokens that is asked for."""
     rng = np.random.default_rng(0)
     count = given["vocabulary"] - 4
     words = sorted({"".join(map(chr, rng.integers(97, 123, 5))) for _ in range(2 * count)})[:count]

@@ -1,4 +1,4 @@
-"""A Transformer of OpenNMT-tf; runs in an environment of its own, for OpenNMT-tf ends at TensorFlow 2.13."""
+"""A Transformer of OpenNMT-tf, in an environment of its own, because OpenNMT-tf supports TensorFlow up to 2.13."""
 
 import tempfile
 from pathlib import Path
@@ -10,7 +10,7 @@ SPECIAL = ["<blank>", "<s>", "</s>"]
 
 
 def opennmt_model(given: dict[str, Any], **params: Any) -> opennmt.models.Transformer:
-    """Return a model of the sizes asked for: all embeddings tied, dropout where ours has it, post-norm."""
+    """Return a model of the given sizes, with tied embeddings, dropout where ours has it, and post-norm."""
     model = opennmt.models.Transformer(
         num_layers=given["num_layers"],
         num_units=given["d_model"],

@@ -1,4 +1,4 @@
-"""How `benchmark.py` talks to what it measures: each runs in a process of its own, and works when it is told to."""
+"""How `benchmark.py` talks to its workers. Each runs in a process of its own, and works when it is told to."""
 
 import json
 import sys
@@ -8,12 +8,12 @@ from typing import Any
 
 
 def spec() -> dict[str, Any]:
-    """Return what the process was started to measure."""
+    """Return the spec of what this process is to measure."""
     return json.loads(sys.argv[1])
 
 
 def serve(work: Callable[..., Any], **facts: Any) -> None:
-    """Do the task of each line that comes in, and say how many seconds it took; the facts are said at first."""
+    """Print the facts. Then do the task of each line of input, and print how many seconds it took."""
     print(json.dumps(facts), flush=True)
     for line in sys.stdin:
         task = json.loads(line)

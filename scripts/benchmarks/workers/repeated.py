@@ -17,14 +17,14 @@ def random_ids(given: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def repeated(batch: Any) -> tf.data.Dataset:
-    """Return a dataset of a batch over and over; `fit` need not wait for a thread that tunes it, whoever calls it."""
+    """Return a dataset that repeats a batch; it has no thread for tuning, for which `fit` would have to wait."""
     options = tf.data.Options()
     options.autotune.enabled = False
     return tf.data.Dataset.from_tensors(batch).cache().repeat().with_options(options)
 
 
 def serve_fit(model: keras.Model, data: Any, parameters: int) -> None:
-    """Train as many steps as each task asks for."""
+    """Train for as many steps as each task asks for."""
 
     def steps(count: int) -> None:
         model.fit(data, steps_per_epoch=count, shuffle=False, verbose=0)

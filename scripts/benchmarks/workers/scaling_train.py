@@ -1,4 +1,4 @@
-"""Training steps of `small` in any shape."""
+"""Training steps of `small` with any sizes."""
 
 import functools
 
@@ -13,7 +13,7 @@ from tf_transformer.training.fit import make_trainer
 
 @functools.cache
 def step(batch: int, length: int, vocabulary: int, num_layers: int) -> tf.types.experimental.GenericFunction:
-    """Return a function of one training step."""
+    """Return a function that makes one training step."""
     sizes = dict.fromkeys(("input_vocab_size", "target_vocab_size"), vocabulary)
     trainer = make_trainer(override(PRESETS["small"], {"model": sizes | {"num_layers": num_layers}}))
     source, target = random_ids({"batch": batch, "source": length, "target": length, "vocabulary": vocabulary})
@@ -28,7 +28,7 @@ def step(batch: int, length: int, vocabulary: int, num_layers: int) -> tf.types.
 
 
 def work(**shape: int) -> None:
-    """Train a step."""
+    """Make one training step."""
     step(**shape)()["loss"].numpy()
 
 

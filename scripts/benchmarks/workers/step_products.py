@@ -1,4 +1,4 @@
-"""The matrix products of a decoding step by TensorFlow's own kernels, and nothing else."""
+"""Only the matrix products of a decoding step, by TensorFlow's own kernels."""
 
 import tensorflow as tf
 from protocol import serve, spec
@@ -13,7 +13,7 @@ STEPS = 20
 
 @tf.function(input_signature=[tf.TensorSpec([None, d]), tf.TensorSpec([None, inner])])
 def steps(x: tf.Tensor, wide: tf.Tensor) -> tf.Tensor:
-    """Multiply rows with every weight of the decoder and with the table of tokens, as often as there are steps."""
+    """Multiply rows by every weight of the decoder and by the token table, once for each step."""
     total = tf.constant(0.0)
     for _ in tf.range(STEPS):
         for kernel in kernels:
@@ -23,7 +23,7 @@ def steps(x: tf.Tensor, wide: tf.Tensor) -> tf.Tensor:
 
 
 def work(rows: int) -> None:
-    """Do as many steps with so many rows; each product reads other weights than the one before."""
+    """Make the products of so many steps with so many rows. Each product reads other weights than the last one."""
     steps(tf.ones([rows, d]), tf.ones([rows, inner])).numpy()
 
 

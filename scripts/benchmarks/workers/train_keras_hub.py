@@ -14,7 +14,7 @@ positions = keras_hub.layers.SinePositionEncoding()
 
 
 def embed(ids):
-    """Tokens and positions."""
+    """Return the embeddings of tokens and positions."""
     x = tokens(ids) * width**0.5
     return keras.layers.Dropout(0.1)(x + positions(x))
 

@@ -1,4 +1,4 @@
-"""A training step of OpenNMT-tf's Transformer with its own loss and Adam, as its `Trainer` runs it: one graph."""
+"""A training step of OpenNMT-tf's Transformer with its own loss and Adam, run as one graph like in its `Trainer`."""
 
 import numpy as np
 import opennmt
@@ -31,7 +31,7 @@ def step() -> tf.Tensor:
 
 
 def steps(count: int) -> None:
-    """Train so many steps."""
+    """Train for so many steps."""
     for _ in range(count):
         loss = step()
     loss.numpy()

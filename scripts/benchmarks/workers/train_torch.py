@@ -12,7 +12,7 @@ torch.manual_seed(0)
 
 
 class Model(torch.nn.Module):
-    """nn.Transformer between tied embeddings."""
+    """`nn.Transformer` between tied embeddings."""
 
     def __init__(self, vocabulary, layers, width, heads, inner, longest):
         super().__init__()
@@ -30,7 +30,7 @@ class Model(torch.nn.Module):
         return self.dropout(self.embedding(ids) * self.scale + self.positions[: ids.shape[1]])
 
     def forward(self, source, target):
-        """Logits."""
+        """Return the logits."""
         mask = self.transformer.generate_square_subsequent_mask(target.shape[1])
         x = self.transformer(self.embed(source), self.embed(target), tgt_mask=mask, tgt_is_causal=True)
         return x @ self.embedding.weight.T
@@ -48,7 +48,7 @@ is_half = given["dtype"] == "bfloat16"
 
 
 def steps(count: int) -> None:
-    """Train so many steps."""
+    """Train for so many steps."""
     for _ in range(count):
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cpu", torch.bfloat16, enabled=is_half):

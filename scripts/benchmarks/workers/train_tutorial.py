@@ -1,4 +1,4 @@
-"""A training step of the TensorFlow tutorial's architecture, from keras.layers: heads of d_model, masks by Keras."""
+"""A training step of the TensorFlow tutorial's architecture in keras.layers, with heads of d_model and Keras masks."""
 
 import keras
 import numpy as np
@@ -17,14 +17,14 @@ encoding = np.concatenate([np.sin(angles), np.cos(angles)], axis=-1).astype(np.f
 
 
 class Positions(keras.layers.Layer):
-    """An embedding, scaled, with positions; its padding is masked implicitly."""
+    """A scaled embedding with positions; Keras masks its padding implicitly."""
 
     def __init__(self):
         super().__init__()
         self.embedding = keras.layers.Embedding(given["vocabulary"], width, mask_zero=True)
 
     def compute_mask(self, ids, previous=None):
-        """Real tokens."""
+        """Return which tokens are real."""
         return self.embedding.compute_mask(ids)
 
     def call(self, ids):
@@ -55,14 +55,14 @@ model = keras.Model([source, target], keras.layers.Dense(given["vocabulary"])(x)
 
 
 def masked_loss(labels, logits):
-    """The mean over real tokens."""
+    """Return the mean loss over real tokens."""
     mask = labels != 0
     losses = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")(labels, logits)
     return tf.reduce_sum(losses * tf.cast(mask, losses.dtype)) / tf.reduce_sum(tf.cast(mask, losses.dtype))
 
 
 def masked_accuracy(labels, logits):
-    """The share of real tokens that come first."""
+    """Return the share of real tokens that are the most probable."""
     labels = tf.cast(labels, tf.int64)
     match, mask = labels == tf.argmax(logits, axis=2), labels != 0
     return tf.reduce_sum(tf.cast(match & mask, tf.float32)) / tf.reduce_sum(tf.cast(mask, tf.float32))

@@ -1,4 +1,4 @@
-"""Parallel text, wherever it lies: one class for each kind of corpus."""
+"""Parallel text from several sources, with one class for each kind of corpus."""
 
 from tf_transformer.data.corpora.languages import Direction, direction_of, without_direction
 from tf_transformer.data.corpora.opening import (

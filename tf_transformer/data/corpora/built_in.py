@@ -1,4 +1,4 @@
-"""Corpora that are written here: toy and copy."""
+"""Built-in corpora: toy and copy."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ TOY_LANGUAGES = ("en", "de")
 
 
 class BuiltIn:
-    """The corpus that `data.corpus` names."""
+    """The built-in corpus that `data.corpus` names."""
 
     forms: tuple[str, ...] = tuple(NAMES)
     is_path = False
@@ -30,7 +30,7 @@ class BuiltIn:
 
     @staticmethod
     def takes(corpus: str) -> bool:
-        """Say whether this is one of ours."""
+        """Say whether this is the name of a built-in corpus."""
         return corpus in NAMES
 
     def splits(self) -> tuple[str, ...]:
@@ -38,17 +38,17 @@ class BuiltIn:
         return self._splits
 
     def check(self, split: str) -> None:
-        """Raise InputError for another split, or other languages."""
+        """Raise InputError for an unknown split, or for other languages."""
         if split not in self._splits:
             raise unknown("split", split, self._splits, where=f" of {self.data.corpus}")
         if self.data.corpus == "toy" and self._direction not in (TOY_LANGUAGES, TOY_LANGUAGES[::-1]):
             raise InputError(
-                "toy goes from en to de, or from de to en: leave --source and --target out, or give these. "
+                "toy translates en to de, or de to en: leave out --source and --target, or give these. "
                 f"Received: {self._direction[0]} to {self._direction[1]}"
             )
 
     def files(self, split: str) -> list[Path]:
-        """Return none."""
+        """Return no files."""
         return []
 
     def chunks(self, split: str) -> Iterator[Sentences]:

@@ -1,4 +1,4 @@
-"""A folder of text files, SPLIT.LANGUAGE, SPLIT.LANGUAGE.gz or SPLIT.LANGUAGE.zst, line for line."""
+"""A folder of text files SPLIT.LANGUAGE, plain, .gz or .zst, whose lines correspond."""
 
 import itertools
 import os
@@ -12,7 +12,7 @@ from tf_transformer.errors import InputError, unknown
 from tf_transformer.lines import line_blocks
 
 ENDINGS = ("", ".gz", ".zst")
-"""Of the files, the first that is there."""
+"""The endings of a file, of which the first that exists is taken."""
 
 
 class Folder:
@@ -36,7 +36,7 @@ class Folder:
         return Path(corpus).is_dir()
 
     def splits(self) -> tuple[str, ...]:
-        """Return the names of the splits that are there in both languages."""
+        """Return the names of the splits that exist in both languages."""
         files = {_plain(path.name) for path in self.folder.iterdir() if path.is_file()}
         for language in self.languages:
             if not any(name.endswith(f".{language}") for name in files):
@@ -47,7 +47,7 @@ class Folder:
         return tuple(sorted(source & target))
 
     def check(self, split: str) -> None:
-        """Raise InputError where there is no such split."""
+        """Raise InputError if there is no such split."""
         self._files(split)
 
     def files(self, split: str) -> list[Path]:
@@ -89,10 +89,10 @@ class Folder:
 
 
 def _plain(name: str) -> str:
-    """Return the name of a file without what says that it is packed."""
+    """Return the name of a file without .gz or .zst."""
     return name.removesuffix(".gz").removesuffix(".zst")
 
 
 def _count(block: bytes) -> int:
-    """Return the number of lines of a block; the last one may lack its end."""
+    """Return the number of lines of a block; the last one may lack a line feed."""
     return block.count(b"\n") + (not block.endswith(b"\n") and bool(block))

@@ -1,4 +1,4 @@
-"""From which language to which a corpus is read."""
+"""The direction in which a corpus is read."""
 
 import dataclasses
 import re
@@ -14,7 +14,7 @@ SUFFIX = re.compile(r"(.+):([^:/\\-]+)-([^:/\\-]+)")
 
 
 def without_direction(corpus: str) -> tuple[str, Direction | None]:
-    """Return the name of a corpus without the direction after it, and that; most have none."""
+    """Return the name of a corpus without the direction after it, and the direction, or None as for most corpora."""
     found = SUFFIX.fullmatch(corpus)
     if found is None or found[1] == "tfds" or Path(corpus).exists():
         return corpus, None
@@ -31,7 +31,7 @@ def directed(data: DataConfig) -> DataConfig:
 
 
 def direction_of(data: DataConfig) -> Direction | None:
-    """Return the direction that a corpus is read in; None where the languages are not named."""
+    """Return the direction in which a corpus is read, or None if the languages are not named."""
     data = directed(data)
     return (data.source, data.target) if data.source and data.target else None
 
@@ -40,7 +40,7 @@ def languages_of(data: DataConfig) -> Direction:
     """Return the languages of source and target.
 
     Raises:
-        InputError: they are not given, or the same.
+        InputError: the languages are not given, or are the same.
     """
     if not (data.source and data.target):
         raise InputError(f"--data {data.corpus} needs the languages: give --source and --target, such as en and de")

@@ -1,4 +1,4 @@
-"""Opening whatever `--data` names, and what training asks of it."""
+"""Opening the corpora that `--data` names, and finding the splits that training needs."""
 
 import contextlib
 import dataclasses
@@ -20,9 +20,9 @@ from tf_transformer.errors import InputError, unknown
 KINDS = (BuiltIn, Tfds, Tsv, Folder)
 """The kinds of corpora; the first that takes a name opens it. Each has `takes(name)`, and is a `Corpus`."""
 STANDARD_INPUT = "-"
-"""The name of a .tsv that is read from standard input, which preparation can."""
+"""The name of a .tsv on standard input, which only `prepare` reads."""
 MANIFEST = "manifest.json"
-"""What a prepared corpus has."""
+"""The file that every prepared corpus has."""
 VALIDATION_NAMES = ("val", "valid", "validation", "dev")
 
 
@@ -30,7 +30,7 @@ class Corpus(Protocol):
     """Parallel text in splits."""
 
     forms: tuple[str, ...]
-    """how such a corpus is named, for errors"""
+    """the forms of its name, for errors"""
     is_path: bool
     """whether its name is a path"""
     needs_tensorflow: bool
@@ -40,16 +40,16 @@ class Corpus(Protocol):
         """Return the names of the splits that it has in both languages."""
 
     def check(self, split: str) -> None:
-        """Raise InputError where it has no such split, as far as can be told without reading it."""
+        """Raise InputError if there is no such split, as far as can be told without reading the corpus."""
 
     def files(self, split: str) -> list[Path]:
-        """Return the files that a split is read from, where that is known."""
+        """Return the files that a split is read from, if they are known."""
 
     def chunks(self, split: str) -> Iterator[Chunk]:
-        """Yield the pairs of a split, so many lines at once.
+        """Yield the pairs of a split in chunks.
 
         Raises:
-            InputError: what is missing or malformed, with file and line where there are such.
+            InputError: something is missing or malformed; the error names file and line if possible.
         """
 
 
@@ -57,7 +57,7 @@ def open_corpus(data: DataConfig) -> Corpus:
     """Return the corpus that `data` names.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such corpus.
     """
     data = directed(data)
     name = data.corpus
@@ -65,17 +65,17 @@ def open_corpus(data: DataConfig) -> Corpus:
         raise InputError("no data: name a folder, a .tsv file, tfds:NAME, toy or copy with --data")
     if is_prepared(name):
         raise InputError(
-            f"--data {name} is a prepared corpus, which train takes: name the corpus that it was prepared from"
+            f"--data {name} is a prepared corpus, which only train reads: name the corpus that it was prepared from"
         )
     for kind in KINDS:
         if kind.takes(name):
             return kind(data)
     if name == STANDARD_INPUT:
-        raise InputError("--data -: only prepare reads standard input: train on what it has prepared")
+        raise InputError("--data -: only prepare reads standard input. Prepare the text, and train on the result")
     if Path(name).exists():
         raise InputError(f"--data {name}: a file must be a .tsv, .tsv.gz or .tsv.zst of source TAB target")
     if "/" in name or "." in name:
-        raise InputError(f"--data {name}: there is no such folder, and no such .tsv, .tsv.gz or .tsv.zst file")
+        raise InputError(f"--data {name}: there is no such folder and no such .tsv, .tsv.gz or .tsv.zst file")
     raise unknown("dataset", name, [form for kind in KINDS for form in kind.forms])
 
 
@@ -88,18 +88,18 @@ def read(data: DataConfig, split: str) -> Pairs:
     """Read a split of the corpus that `data` names.
 
     Raises:
-        InputError: what is missing, malformed or empty, with file and line where there are such.
+        InputError: something is missing, malformed or empty; the error names file and line if possible.
     """
     pairs = joined(open_corpus(data).chunks(split))
     if not pairs.sources:
-        raise InputError(f"{data.corpus}: there is no pair in split {split!r}{why_empty(data)}")
+        raise InputError(f"{data.corpus} has no pair in split {split!r}{why_empty(data)}")
     return pairs
 
 
 def text_files(data: DataConfig) -> list[Any]:
-    """Return the names of the corpora, and path, size and time of change of the files of training and validation: JSON.
+    """Return the names of the corpora, and path, size and time of change of each training and validation file, as JSON.
 
-    Where it is the same, the text has not changed. A corpus that is not there has no files.
+    As long as this is the same, the text has not changed. A missing corpus has no files.
     """
     found: list[Any] = [[data.corpus, *data.extra_corpora, data.validation_corpus]]
     for corpora, split in ((training_data(data), data.train_split), (validation_data(data).values(), None)):
@@ -114,12 +114,12 @@ def text_files(data: DataConfig) -> list[Any]:
 
 
 def why_empty(data: DataConfig) -> str:
-    """Return why a split of a corpus may be empty, where that is known."""
-    return f" (data.held_out={data.held_out}, of few lines)" if Tsv.takes(data.corpus or "") else ""
+    """Return why a split of a corpus may be empty, if that is known."""
+    return f" (too few lines for data.held_out={data.held_out})" if Tsv.takes(data.corpus or "") else ""
 
 
 def check_training_splits(data: DataConfig) -> None:
-    """Raise InputError where the corpora have not the splits to train and validate on, as `Corpus.check` can tell."""
+    """Raise InputError if a corpus lacks the split to train or validate on, as far as `Corpus.check` can tell."""
     directions(data)
     for one in training_data(data):
         open_corpus(one).check(data.train_split)
@@ -130,33 +130,33 @@ def check_training_splits(data: DataConfig) -> None:
 
 
 def training_data(data: DataConfig) -> list[DataConfig]:
-    """Return for each of the corpora the same, with that one alone."""
+    """Return, for each corpus, the same data with that corpus alone."""
     return [dataclasses.replace(data, corpus=name) for name in (data.corpus, *data.extra_corpora)]
 
 
 def directions(data: DataConfig) -> list[Direction | None]:
-    """Return the direction of each corpus; None of those that do not name it, where there is but one.
+    """Return the direction of each corpus. If all have the same direction, they need not name it, and it is None.
 
     Raises:
-        InputError: corpora of several directions, and one that does not name its own.
+        InputError: the corpora have several directions, and one of them does not name its own.
     """
     corpora = training_data(data)
     found = [direction_of(corpus) for corpus in corpora]
     if None in found and len(set(found)) > 1:
         raise InputError(
-            "corpora of several directions must each be named with its own, such as --data corpus:en-de --data "
+            "if corpora have several directions, each must be named with its own, such as --data corpus:en-de --data "
             f"corpus:en-fr. Received: {corpora[found.index(None)].corpus}"
         )
     return found
 
 
 def validation_data(data: DataConfig) -> dict[int, DataConfig]:
-    """Return the same, with the corpora that validation splits are in, by the numbers of corpora with their direction.
+    """Return the same data with each corpus that has a validation split, by the number of a corpus of its direction.
 
-    That is the first corpus of each direction, unless `data` names another one.
+    These are the first corpora of each direction, unless `data` names another one.
 
     Raises:
-        InputError: as `directions`; one that is named, of another direction than all corpora.
+        InputError: as `directions`; or the corpus that is named has another direction than all corpora.
     """
     found = directions(data)
     if data.validation_corpus is None:
@@ -186,7 +186,7 @@ def validation_split(data: DataConfig) -> str:
 
 
 def absolute(name: str) -> str:
-    """Return the name of a corpus so that it means the same from every folder."""
+    """Return the name of a corpus in a form that means the same in every working folder."""
     corpus, _ = without_direction(name)
     kind = next((kind for kind in KINDS if kind.takes(corpus)), None)
     return os.path.abspath(corpus) + name.removeprefix(corpus) if kind is not None and kind.is_path else name

@@ -1,4 +1,4 @@
-"""A file of lines `source TAB target`; the splits are drawn from it."""
+"""A file of lines `source TAB target`, from which the splits are drawn."""
 
 import hashlib
 import os
@@ -37,16 +37,16 @@ class Tsv:
         return SPLITS
 
     def check(self, split: str) -> None:
-        """Raise InputError for another split."""
+        """Raise InputError for an unknown split."""
         if split not in SPLITS:
             raise unknown("split", split, SPLITS, where=f" of {self.path}")
 
     def files(self, split: str) -> list[Path]:
-        """Return the file, which all splits are in."""
+        """Return the file, which has all splits."""
         return [self.path]
 
     def chunks(self, split: str) -> Iterator["TsvLines"]:
-        """Yield the pairs of a split: those of it among so many lines."""
+        """Yield chunks of lines, with the pairs of a split among them."""
         self.check(split)
         for i, block in enumerate(line_blocks(self.path, LINES)):
             yield TsvLines(self.data, os.fspath(self.path), 1 + i * LINES, block, split)
@@ -54,22 +54,22 @@ class Tsv:
 
 @dataclass(frozen=True)
 class TsvLines:
-    """Lines of such a file, of which a split is taken."""
+    """Successive lines of such a file, from which a split is taken."""
 
     data: DataConfig
     name: str
-    """of the file, for errors"""
+    """name of the file, for errors"""
     first: int
     """number of the first line, from 1"""
     block: bytes
     split: str
 
     def read(self) -> tuple[Pairs, int]:
-        """Return the pairs of the split, and how many of training were left out for their scores."""
+        """Return the pairs of the split, and how many training pairs were left out because of their scores."""
         rows, low = [], 0
         wanted = self.data.min_score if self.split == "train" else None
         for number, line in enumerate(decoded(split_lines(self.block), self.name, self.first), self.first):
-            # A blank line is an empty pair, to be counted with those that are left out of training.
+            # A blank line is an empty pair, which is left out of training and counted.
             columns = line.split("\t") if line else ["", ""]
             is_scored = self.data.min_score is not None and bool(line)
             if len(columns) != 2 + is_scored:
@@ -83,16 +83,16 @@ class TsvLines:
         return Pairs.of(rows), low
 
     def digest(self) -> str:
-        """Return what identifies the text."""
+        """Return a digest of the text."""
         return digest_of(self.block)
 
     def _wrong_columns(self, number: int, columns: list[str]) -> InputError:
         what, hint = "2 columns, source TAB target", ""
         if self.data.min_score is not None:
-            what = "3 columns, source TAB target TAB score, where data.min_score is given"
+            what = "3 columns, source TAB target TAB score, because data.min_score is given"
         elif len(columns) > 2:
-            hint = "; cut -f1,2 keeps the first two, and data.min_score reads a third one with scores"
-        return InputError(f"{self.name}, line {number}: must be {what}{hint}. Received: {len(columns)}")
+            hint = "; cut -f1,2 keeps the first two, and data.min_score reads scores from a third one"
+        return InputError(f"{self.name}, line {number} must have {what}{hint}. Received: {len(columns)}")
 
     def _score(self, number: int, text: str) -> float:
         try:
@@ -101,7 +101,7 @@ class TsvLines:
             raise InputError(f"{self.name}, line {number}: the score must be a number. Received: {text!r}") from None
 
     def _split_of(self, pair: str) -> str:
-        """Return the split of a pair: a function of its text and the seed alone, so that equal pairs share a split."""
+        """Return the split of a pair. It depends only on the text and the seed, so that equal pairs share a split."""
         digest = hashlib.sha256(f"{self.data.held_out_seed}\t{pair}".encode()).digest()
         place, held_out = int.from_bytes(digest[:8]) / 2**64, self.data.held_out
         return "test" if place < held_out else "val" if place < 2 * held_out else "train"

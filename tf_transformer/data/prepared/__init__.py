@@ -1,4 +1,4 @@
-"""Prepared corpora: their files, and what they say of themselves."""
+"""Prepared corpora: their files and their manifest."""
 
 from tf_transformer.data.prepared.manifest import Prepared
 

@@ -1,4 +1,4 @@
-"""A prepared corpus as a whole: what it says of itself, its tokenizers, its validation text."""
+"""A prepared corpus as a whole: its manifest, its tokenizers and its text."""
 
 import dataclasses
 import functools
@@ -23,9 +23,9 @@ from tf_transformer.vocabulary import Vocabulary
 FORMAT_VERSION = 1
 BLOCK_TABLE, VALIDATION = "blocks.npy", "validation.jsonl"
 NAMES = ("corpus", "extra_corpora", "validation_corpus")
-"""The settings of data that say where the text lay."""
+"""The settings of data that say where the text was."""
 FREE = (*NAMES, "prepared", "weights", "batch_tokens", "bpe_dropout")
-"""Those that training may have otherwise than preparation had: these, and how batches are formed."""
+"""The settings of data that training may change: where the text is, and how batches are formed."""
 
 
 class Prepared:
@@ -35,7 +35,7 @@ class Prepared:
         path: its folder.
 
     Raises:
-        InputError: it is none, or of another format; a file that is missing or damaged.
+        InputError: `path` is not a prepared corpus, or has another format; or a file is missing or damaged.
     """
 
     def __init__(self, path: str | Path):
@@ -45,17 +45,17 @@ class Prepared:
             self.manifest: dict[str, Any] = json.loads(place.read_text("utf-8"))
             version = self.manifest["format_version"]
         except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(f"{self.path} is no prepared corpus: {MANIFEST} is missing or damaged") from None
+            raise InputError(f"{self.path} is not a prepared corpus: {MANIFEST} is missing or damaged") from None
         if version != FORMAT_VERSION:
             raise InputError(
-                f"{self.path} was prepared in format version {version}, and this version of tf-transformer reads "
-                f"{FORMAT_VERSION}: prepare the corpus anew"
+                f"{self.path} was prepared in format version {version}, but this version of tf-transformer reads "
+                f"{FORMAT_VERSION}: prepare the corpus again"
             )
         if digest_of(_rest(self.manifest)) != self.manifest.get("digest"):
-            raise InputError(f"{place} is damaged: copy it again, or prepare the corpus anew")
+            raise InputError(f"{place} is damaged: copy it again, or prepare the corpus again")
 
     def settings(self) -> dict[str, dict[str, Any]]:
-        """Return what training on it has by default, as `override` takes it: how it was prepared."""
+        """Return the settings of the preparation, which are the defaults of training, as `override` takes them."""
         own = ("weights", "batch_tokens")
         return {
             "data": {key: value for key, value in self._of("data").items() if key not in own},
@@ -63,22 +63,22 @@ class Prepared:
         }
 
     def names(self) -> dict[str, Any]:
-        """Return where it lies, and where its text lay, as settings of `data`."""
+        """Return the settings of `data` that say where the corpus is and where its text was."""
         return {key: self._of("data")[key] for key in NAMES} | {"prepared": os.path.abspath(self.path)}
 
     @property
     def corpora(self) -> list[dict[str, Any]]:
-        """Each corpus: its name, the pairs it had, those that are here, and those left out by the reason."""
+        """For each corpus, its name and the numbers of pairs given, kept, and left out by the reason."""
         return list(self.manifest["corpora"])
 
     @property
     def directions(self) -> list[Direction]:
-        """The direction of each corpus as the tokenizers name languages; () where they have none."""
+        """The direction of each corpus as the tokenizers name languages; empty if the tokenizers have no languages."""
         return [(source, target) for source, target in self.manifest["directions"]]
 
     @property
     def fingerprints(self) -> dict[str, dict[str, Any]]:
-        """What identifies the text of training and validation: JSON."""
+        """The fingerprints of the training and the validation text, as JSON."""
         given = sum(corpus["given"] - corpus["dropped"]["equal"] for corpus in self.corpora)
         return {
             "train": {"pairs": given, "fingerprint": fingerprint_of(s["text"] for s in self.manifest["shards"])},
@@ -87,7 +87,7 @@ class Prepared:
 
     @functools.cached_property
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
-        """Those of source and target: twice the same one where they share it."""
+        """The vocabularies of source and target, which are the same object if they share it."""
         languages = self.manifest["languages"]
         loaded = [
             Vocabulary(
@@ -107,17 +107,17 @@ class Prepared:
         """Return the training pairs."""
         blocks = np.load(io.BytesIO(self._checked(BLOCK_TABLE)))
         if blocks.dtype != BLOCKS:
-            raise InputError(f"{self.path / BLOCK_TABLE} is damaged: prepare the corpus anew")
+            raise InputError(f"{self.path / BLOCK_TABLE} is damaged: prepare the corpus again")
         corpora = [shard["corpus"] for shard in self.manifest["shards"]]
         return Shards(self.path, blocks, corpora, dtype_of(*self.vocabularies), bool(self.directions))
 
     def validation(self) -> tuple[Pairs, np.ndarray]:
-        """Return the validation text, and the number of a corpus with the direction of each pair."""
+        """Return the validation text and, for each pair, the number of a corpus with its direction."""
         rows = [json.loads(line) for line in self._checked(VALIDATION).splitlines()]
         return Pairs.of((source, target) for _, source, target in rows), np.array([row[0] for row in rows], np.int64)
 
     def refuse_differences(self, data: DataConfig, tokenizer: TokenizerConfig) -> None:
-        """Raise InputError where training on it is to have what it was not prepared for."""
+        """Raise InputError if training needs other settings than the corpus was prepared with."""
         wanted = {"data": dataclasses.asdict(data), "tokenizer": dataclasses.asdict(tokenizer)}
         differences = [
             f"{section}.{key} was {before!r}, is {wanted[section][key]!r}"
@@ -128,40 +128,40 @@ class Prepared:
         if differences:
             raise InputError(
                 f"{self.path} was prepared with other settings: {'; '.join(differences)}. Leave them out, or prepare "
-                "the corpus anew"
+                "the corpus again"
             )
         if data.bpe_dropout and not self._of("data")["bpe_dropout"]:
             raise InputError(
-                f"data.bpe_dropout needs text, and {self.path} was prepared without: prepare it with --set "
+                f"data.bpe_dropout needs text, but {self.path} was prepared without it: prepare the corpus with --set "
                 f"data.bpe_dropout={data.bpe_dropout}"
             )
 
     def fronts(self) -> np.ndarray | None:
-        """Return the tokens of the languages of each corpus, [corpora, 2]; None where there is one direction."""
+        """Return the tokens of the languages of each corpus, [corpora, 2], or None if there is one direction."""
         return fronts_of(self.directions, self.vocabularies)
 
     def _of(self, section: str) -> dict[str, Any]:
         return dict(self.manifest["config"][section])
 
     def _checked(self, name: str) -> bytes:
-        """Return the content of a file, whose checksum is right."""
+        """Return the content of a file, after comparing its digest."""
         path = self.path / name
         try:
             content = path.read_bytes()
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from None
         if digest_of(content) != self.manifest["files"][name]:
-            raise InputError(f"{path} is damaged: copy it again, or prepare the corpus anew")
+            raise InputError(f"{path} is damaged: copy it again, or prepare the corpus again")
         return content
 
 
 def _listed(value: Any) -> Any:
-    """Return a setting as JSON has it."""
+    """Return a setting as JSON represents it."""
     return list(value) if isinstance(value, tuple) else value
 
 
 def fronts_of(directions: Sequence[Direction], vocabularies: tuple[Vocabulary, Vocabulary]) -> np.ndarray | None:
-    """Return the tokens of the languages of directions, [N, 2]; None where there are none."""
+    """Return the tokens of the languages of directions, [N, 2], or None if there are no directions."""
     if not directions:
         return None
     source, target = (vocabulary.languages for vocabulary in vocabularies)
@@ -169,16 +169,16 @@ def fronts_of(directions: Sequence[Direction], vocabularies: tuple[Vocabulary, V
 
 
 def fingerprint_of(chunks: Iterable[str]) -> str:
-    """Return what identifies the text of training, by what identifies each chunk."""
+    """Return the fingerprint of the training text, given the digests of its chunks."""
     return digest_of(*(chunk.encode() for chunk in chunks))
 
 
 def written(manifest: Mapping[str, Any]) -> bytes:
-    """Return the content of the file of a manifest, which is completed by its version and its digest."""
+    """Return the content of the file of a manifest, to which its version and its digest are added."""
     whole = {"format_version": FORMAT_VERSION, **manifest}
     return (json.dumps(whole | {"digest": digest_of(_rest(whole))}, indent=1) + "\n").encode()
 
 
 def _rest(manifest: Mapping[str, Any]) -> bytes:
-    """Return what the digest of a manifest is of."""
+    """Return the bytes that the digest of a manifest covers."""
     return json.dumps({key: value for key, value in manifest.items() if key != "digest"}, sort_keys=True).encode()

@@ -1,9 +1,9 @@
-"""The files that encoded pairs lie in: written whole, read block by block through memory maps.
+"""The files of encoded pairs, which are written whole and read block by block through memory maps.
 
-A shard has the pairs of one chunk of a corpus: first their lengths, [n, 2] little-endian uint16, then their ids, uint16
-or uint32, of each pair the source and then the target. A block is up to `BLOCK` successive pairs of a shard; the table
-of blocks says where it lies, and has the checksums (CRC-32) of its lengths, its ids and its text. The text, where it is
-kept, is a line of JSON a pair, [source, target].
+A shard has the pairs of one chunk of a corpus. It begins with their lengths, [n, 2] little-endian uint16. Their ids
+follow, uint16 or uint32, with the source and then the target of each pair. A block is up to `BLOCK` successive pairs of
+a shard. The table of blocks says where each block is, and has the checksums (CRC-32) of its lengths, its ids and its
+text. The text, if it is kept, is one line of JSON per pair, [source, target].
 """
 
 import json
@@ -33,11 +33,12 @@ BLOCKS = np.dtype(
         ("text_crc", "<u4"),
     ]
 )
-"""A row of the table of blocks: the shard; its first pair there, and their number; its first token among the ids of the
-shard, and their number; its first byte in the text of the shard, and their number."""
+"""A row of the table of blocks. Besides the checksums it has the number of the shard, the first pair of the block and
+the number of pairs, its first token among the ids of the shard and the number of tokens, and its first byte in the text
+of the shard and the number of bytes."""
 Row = tuple[int, int, int, int, int, int, int, int, int, int]
 LENGTH = np.dtype("<u2")
-"""Of the tokens of one side of a pair."""
+"""The type of the number of tokens of one side of a pair."""
 
 
 def shard_name(number: int) -> str:
@@ -54,9 +55,9 @@ def packed(number: int, encoded: Encoded, text: Pairs | None = None) -> tuple[by
     """Return the content of a shard, that of its text, and its rows of the table of blocks.
 
     Args:
-        number: of the shard.
-        encoded: its pairs.
-        text: of these pairs, if it is to be kept.
+        number: the number of the shard.
+        encoded: the pairs of the shard.
+        text: the text of these pairs, if it is to be kept.
     """
     lengths = encoded.lengths.astype(LENGTH).reshape(-1, 2)
     ids = encoded.ids.astype(encoded.ids.dtype.newbyteorder("<"))
@@ -75,17 +76,17 @@ def packed(number: int, encoded: Encoded, text: Pairs | None = None) -> tuple[by
 
 
 class Shards(TokenPairs):
-    """The pairs of a prepared corpus; `folder` may be set to where it has been moved.
+    """The pairs of a prepared corpus. If the corpus is moved, set `folder` to its new place.
 
     Args:
-        folder: of the shards.
-        blocks: their table.
-        corpora: the number of the corpus that each shard is of.
-        kind: type of the ids.
+        folder: the folder of the shards.
+        blocks: the table of blocks.
+        corpora: the number of the corpus of each shard.
+        kind: the type of the ids.
         has_languages: whether each side begins with the token of its language.
 
     Raises:
-        InputError: when a block is read, a file that is missing or damaged.
+        InputError: a file is missing or damaged; raised when a block of it is read.
     """
 
     def __init__(self, folder: Path, blocks: np.ndarray, corpora: Sequence[int], kind: np.dtype, has_languages: bool):
@@ -116,10 +117,10 @@ class Shards(TokenPairs):
         return Pairs.of(json.loads(line) for line in lines.tobytes().splitlines())
 
     def _read(self, row: Any, name: Any, place: int, count: int, kind: np.dtype, checksum: str) -> np.ndarray:
-        """Return what lies at a place of a file of the block's shard, as a copy whose checksum is right."""
+        """Return a copy of a part of a file of the block's shard, after comparing its checksum."""
         path = self.folder / name(int(row["shard"]))
         try:
-            # The map is given up again: the pages of a file that stays mapped count as memory of the process.
+            # The map is released again, because the pages of a mapped file count as memory of the process.
             values = np.array(np.memmap(path, kind, "r", place, (count,)))
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror or error}") from None
@@ -127,7 +128,7 @@ class Shards(TokenPairs):
             values = None
         if values is None or zlib.crc32(values.tobytes()) != row[checksum]:
             raise InputError(
-                f"{path} is damaged, near byte {place}: copy it again from where it was prepared, or prepare the "
-                "corpus anew"
+                f"{path} is damaged near byte {place}: copy it again from where it was prepared, or prepare the "
+                "corpus again"
             )
         return values

@@ -1,4 +1,4 @@
-"""Preparing a corpus: read, filtered, tokenised and written once, by several processes."""
+"""Preparing a corpus: several processes read, filter, tokenise and write it once."""
 
 from tf_transformer.data.preparing.plan import Plan, plan_of
 from tf_transformer.data.preparing.prepare import prepare

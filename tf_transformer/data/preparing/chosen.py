@@ -1,4 +1,4 @@
-"""The pairs of a chunk that are wanted, as far as their text says."""
+"""Choosing pairs of a chunk by their text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from tf_transformer.data.preparing.plan import Plan
 
 
 class Numbered(NamedTuple):
-    """A chunk of one of the corpora."""
+    """A chunk of one of the corpora, with its number and that of the corpus."""
 
     number: int
-    """among all chunks"""
+    """the number among all chunks"""
     corpus: int
     chunk: Chunk
 
@@ -31,27 +31,27 @@ def numbered_chunks(plan: Plan) -> Iterator[Numbered]:
 
 
 class Chosen(NamedTuple):
-    """Pairs of a chunk."""
+    """The chosen pairs of a chunk."""
 
     pairs: Pairs
     given: int
-    """pairs that the chunk has"""
+    """number of pairs that the chunk has"""
     dropped: dict[str, int]
-    """those that are not here: `score`, `equal` or `copy`"""
+    """number of pairs that are not chosen, by the reason: `score`, `equal` or `copy`"""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is wanted."""
+    """Which pairs are chosen."""
 
     drop_copies: bool
 
     def of(self, task: Numbered, equal: np.ndarray | None) -> Chosen:
-        """Return the wanted pairs of a chunk.
+        """Return the chosen pairs of a chunk.
 
         Args:
             task: the chunk.
-            equal: those that are there before, as `equal_to_earlier` has them; none where these are wanted too.
+            equal: the pairs that equal earlier ones, as `equal_to_earlier` returns them; None chooses these too.
         """
         pairs, low = task.chunk.read()
         given = len(pairs.sources)

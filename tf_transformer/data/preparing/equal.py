@@ -1,4 +1,4 @@
-"""Which pairs are equal to one before them, over a whole corpus, in bounded memory."""
+"""Finding the pairs of a whole corpus that equal an earlier pair, in bounded memory."""
 
 import hashlib
 import json
@@ -13,18 +13,18 @@ from tf_transformer.data.preparing.plan import Plan
 from tf_transformer.files import written_whole
 
 HASHED = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<u4")])
-"""A pair: 128 bits of a hash of its text, by which those of a chunk are sorted, and its number in the chunk."""
+"""A pair: a hash of its text, 128 bits, and its number in the chunk. The pairs of a chunk are sorted by hash."""
 AT_ONCE = 4_000_000
-"""Pairs compared at once, about: 200 MB."""
+"""The approximate number of pairs compared at once, which take 200 MB."""
 
 
 def towards(plan: Plan) -> tuple[str, ...]:
-    """Return for each corpus what tells its direction: pairs of another one are not equal."""
+    """Return, for each corpus, a string for its direction, because pairs of different directions are not equal."""
     return tuple(map(str, plan.directions or [()] * len(plan.corpora)))
 
 
 def hashed(task: Numbered, direction: str) -> np.ndarray:
-    """Return the hashes of the pairs of a chunk, in their order: `HASHED`."""
+    """Return the sorted hashes of the pairs of a chunk, as `HASHED`."""
     pairs, _ = task.chunk.read()
     hashes = b"".join(
         hashlib.blake2b(f"{direction}\0{source}\0{target}".encode(), digest_size=16).digest()
@@ -37,15 +37,15 @@ def hashed(task: Numbered, direction: str) -> np.ndarray:
 
 
 def bounds(parts: int) -> np.ndarray:
-    """Return what cuts the hashes into parts: all that begin alike are in one of them."""
+    """Return the hashes at which parts begin, after the first. Equal hashes are in the same part."""
     return np.array([part * 2**64 // parts for part in range(1, parts)], np.uint64)
 
 
 def repeated(chunks: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return for each chunk the numbers of its pairs that are there before, in it or in an earlier one.
+    """Return, for each chunk, the numbers of its pairs that equal an earlier pair of the same or an earlier chunk.
 
     Args:
-        chunks: hashes that belong to one part.
+        chunks: for each chunk, its hashes that belong to one part.
     """
     owner = np.repeat(np.arange(len(chunks)), list(map(len, chunks)))
     rows = np.concatenate([np.empty(0, HASHED), *chunks])
@@ -58,7 +58,7 @@ def repeated(chunks: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def packed_bits(count: int, numbers: np.ndarray) -> np.ndarray:
-    """Return which of so many pairs are among some, as packed bits."""
+    """Return `count` packed bits, of which those at `numbers` are set."""
     bits = np.zeros(count, bool)
     bits[numbers] = True
     return np.packbits(bits)
@@ -70,14 +70,14 @@ class Hashing:
 
     folder: Path
     directions: tuple[str, ...]
-    """as `towards` has them"""
+    """as `towards` returns them"""
 
     def place(self, number: int) -> Path:
         """Return the file of the hashes of a chunk."""
         return self.folder / f"{number:05d}.hashes.npy"
 
     def __call__(self, task: Numbered) -> tuple[int, int, str]:
-        """Return number and pairs of a chunk, and what identifies its text, once its hashes are written."""
+        """Write the hashes of a chunk unless they exist, and return its number, its number of pairs and its digest."""
         place, digest = self.place(task.number), task.chunk.digest()
         facts = place.with_suffix(".json")
         if facts.is_file():
@@ -93,12 +93,12 @@ class Hashing:
 
 
 def equal_to_earlier(files: Iterable[Path]) -> list[np.ndarray]:
-    """Return for each chunk which of its pairs are there before, in it or in an earlier chunk, as packed bits.
+    """Return, for each chunk, which of its pairs equal an earlier pair of the same or an earlier chunk, as packed bits.
 
     The hashes are compared in parts, which bounds the memory.
 
     Args:
-        files: of the hashes of the chunks, in their order.
+        files: the files of the hashes of the chunks, in the order of the chunks.
     """
     chunks = [np.load(file, mmap_mode="r") for file in files]
     parts = max(1, sum(map(len, chunks)) // AT_ONCE)

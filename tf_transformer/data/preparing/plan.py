@@ -1,4 +1,4 @@
-"""What is to be prepared."""
+"""The plan of a preparation."""
 
 import dataclasses
 import os
@@ -13,17 +13,17 @@ from tf_transformer.vocabulary import Vocabulary
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a prepared corpus follows from, besides the text."""
+    """Everything, besides the text, that determines a prepared corpus."""
 
     data: DataConfig
     """with absolute paths"""
     tokenizer: TokenizerConfig
     vocabularies: tuple[Vocabulary, Vocabulary] | None
-    """of source and target: twice the same one where they share it; none where they are trained"""
+    """vocabularies of source and target, the same object if shared; None if they are to be trained"""
     languages: tuple[str, ...]
-    """those of the tokenizers, each with a token; () where there is one direction"""
+    """the languages of the tokenizers, each with a token; () if there is one direction"""
     directions: tuple[Direction, ...]
-    """of each corpus, as the tokenizers name languages; () likewise"""
+    """the direction of each corpus, as the tokenizers name languages; () if there is one direction"""
 
     @property
     def corpora(self) -> list[DataConfig]:
@@ -31,22 +31,23 @@ class Plan:
         return training_data(self.data)
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that the result follows from, as `override` takes them."""
+        """Return the settings that determine the result, as `override` takes them."""
         return {"data": dataclasses.asdict(self.data), "tokenizer": dataclasses.asdict(self.tokenizer)}
 
 
 def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None = None, owner: str = "") -> Plan:
-    """Return what `config` says is to be prepared.
+    """Return the plan that a config describes.
 
     Args:
-        config: `data`, `tokenizer`, and the languages of `decoding` where these name the one direction of all corpora.
-        vocabularies: of a model that is trained further. By default those of `tokenizer.file`, or else such as are
+        config: its `data` and `tokenizer` are used, and the languages of `decoding` if these name the one direction of
+            all corpora.
+        vocabularies: those of a model that is trained further. By default those of `tokenizer.file`, or else ones to be
             trained on the text.
-        owner: what has the vocabularies, for errors.
+        owner: the name of the owner of the vocabularies, for errors.
 
     Raises:
-        InputError: corpora of directions that the vocabularies do not have; a tokenizer that cannot be read, or that
-            is no BPE where `data.bpe_dropout` is asked for.
+        InputError: the vocabularies do not have the directions of the corpora; or a tokenizer cannot be read, or is not
+            a BPE although `data.bpe_dropout` needs one.
     """
     data = with_absolute_paths(config.data)
     towards = directions(data)
@@ -62,12 +63,12 @@ def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None =
         known = tuple(vocabularies[0].languages)
         if several and not known:
             raise InputError(
-                f"{owner} has one direction, and cannot be trained on several: give corpora of one direction"
+                f"{owner} has one direction and cannot be trained on several: give corpora of one direction"
             )
         languages = known
         if data.bpe_dropout and not all(vocabulary.is_bpe for vocabulary in vocabularies):
             raise InputError(
-                "data.bpe_dropout needs a BPE, and the tokenizer is none: set it to 0, or train one with "
+                "data.bpe_dropout needs a BPE, which the tokenizer is not: set it to 0, or train a tokenizer with "
                 f"tokenizer.model_type=bpe. Received: {data.bpe_dropout}"
             )
     config.decoding.check_languages(languages)
@@ -76,7 +77,7 @@ def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None =
 
 
 def with_absolute_paths(data: DataConfig) -> DataConfig:
-    """Return the same data, named so that it is found from every folder."""
+    """Return the same data, with names that mean the same in every working folder."""
     return renamed(data, absolute)
 
 
@@ -85,7 +86,7 @@ def _named(
 ) -> list[Direction]:
     """Return the directions of corpora as the model names its languages.
 
-    Where all go in one direction, `decoding` may name it.
+    If all corpora have one direction, `decoding` may name it.
     """
     unnamed = next((one for one in directions if one is None or not set(one) <= set(languages)), ())
     if unnamed == ():
@@ -94,6 +95,6 @@ def _named(
         return [(decoding.source_language, decoding.target_language)] * len(directions)
     language = next((language for language in unnamed or () if language not in languages), "none")
     raise InputError(
-        f"{unknown('language', language, languages)}. Name the languages of the corpora as the model does or, where "
-        "they are of one direction, give --source-language and --target-language"
+        f"{unknown('language', language, languages)}. Name the languages of the corpora as the model does or, if the "
+        "corpora have one direction, give --source-language and --target-language"
     )

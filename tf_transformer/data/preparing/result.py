@@ -1,4 +1,4 @@
-"""What a prepared corpus has besides its shards: validation text, table of blocks, manifest."""
+"""What a prepared corpus has besides its shards: validation text, table of blocks and manifest."""
 
 import importlib.metadata
 import io
@@ -24,13 +24,13 @@ from tf_transformer.files import written_whole
 from tf_transformer.version import __version__
 
 DROPPED = ("score", "equal", "copy", "empty", "long", "ratio")
-"""Why pairs are left out, in the order in which that is decided."""
+"""The reasons for leaving out pairs, in the order in which they are checked."""
 
 log = logging.getLogger(__name__)
 
 
 def validation_rows(plan: Plan) -> list[tuple[int, str, str]]:
-    """Return the validation pairs, those of several directions in turn, with the numbers of their corpora.
+    """Return the validation pairs with the numbers of their corpora. Pairs of several directions alternate.
 
     Raises:
         InputError: as `read`.
@@ -47,13 +47,13 @@ def write_validation(rows: list[tuple[int, str, str]], folder: Path) -> None:
 
 
 def described(rows: list[tuple[int, str, str]]) -> dict[str, Any]:
-    """Return what identifies the validation text."""
+    """Return the number of pairs and the fingerprint of the validation text."""
     pairs = Pairs.of((source, target) for _, source, target in rows)
     return {"pairs": len(rows), "fingerprint": pairs.fingerprint}
 
 
 def fingerprints_of(plan: Plan) -> dict[str, dict[str, Any]]:
-    """Return what identifies the text that a plan names, as `Prepared.fingerprints` does, but for its pairs."""
+    """Return the fingerprints of the text that a plan names, without the number of its training pairs."""
     digests = [task.chunk.digest() for task in numbered_chunks(plan)]
     return {"train": {"fingerprint": fingerprint_of(digests)}, "validation": described(validation_rows(plan))}
 
@@ -71,9 +71,9 @@ def assemble(
     Args:
         plan: what is prepared.
         models: the tokenizers.
-        shards: what `Encoding` says of each, in their order.
-        validation: what identifies the validation text.
-        folder: it has tokenizers and validation text.
+        shards: the facts about each shard, as `Encoding` returns them, in order.
+        validation: what `described` returns for the validation text.
+        folder: the folder to write to, which has tokenizers and validation text.
 
     Raises:
         InputError: no pair is left.
@@ -120,7 +120,7 @@ def _added(counts: np.ndarray, more: np.ndarray) -> np.ndarray:
 
 
 def _report(plan: Plan, corpora: list[dict[str, Any]]) -> None:
-    """Report the pairs that were left out; raise InputError where none is left."""
+    """Report the pairs that were left out, and raise InputError if no pair is left."""
     given = sum(corpus["given"] for corpus in corpora)
     dropped = {why: sum(corpus["dropped"][why] for corpus in corpora) for why in DROPPED}
     said = " and ".join(f"{count} {words(plan)[why]}" for why, count in dropped.items() if count)
@@ -131,19 +131,19 @@ def _report(plan: Plan, corpora: list[dict[str, Any]]) -> None:
 
 
 def nothing_left(plan: Plan, why: str = "") -> InputError:
-    """Return the error for text in which no pair is left to train on."""
+    """Return the error for text with no pair left to train on."""
     where = f"{plan.data.corpus}, split {plan.data.train_split!r}{why_empty(plan.data)}"
     return InputError(f"no pair to train on in {where}{why}")
 
 
 def words(plan: Plan) -> dict[str, str]:
-    """Return why pairs are left out, in words that follow their number."""
+    """Return the words for each reason to leave out pairs, which follow the number of pairs."""
     data = plan.data
     return {
         "score": f"below data.min_score={data.min_score}",
-        "equal": "that are there before",
-        "copy": "whose source is the target",
+        "equal": "that equal an earlier pair",
+        "copy": "whose source equals the target",
         "empty": "with an empty side",
         "long": f"longer than data.max_length={data.max_length} tokens",
-        "ratio": f"with sides more unlike than data.max_length_ratio={data.max_length_ratio}",
+        "ratio": f"with a ratio of lengths above data.max_length_ratio={data.max_length_ratio}",
     }

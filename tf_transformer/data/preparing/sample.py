@@ -10,19 +10,19 @@ from tf_transformer.data.preparing.chosen import Choice, Numbered
 from tf_transformer.data.preparing.workers import Workers
 
 SAMPLE = 1_000_000
-"""Most pairs: more sentences give the same pieces, at the cost of memory and hours."""
+"""The most pairs of a sample. More sentences would give the same pieces, but cost memory and hours."""
 EVERYTHING = np.uint64(np.iinfo(np.uint64).max)
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Draws the pairs of a chunk whose hash is below a bound: a function of their places alone."""
+    """Draws the pairs of a chunk whose hash, a function of their places alone, is not above a bound."""
 
     choice: Choice
     bound: np.uint64
 
     def __call__(self, task: tuple[Numbered, np.ndarray | None]) -> tuple[np.ndarray, Pairs, str]:
-        """Return the hashes of the pairs, these, and what identifies the text of the chunk."""
+        """Return the hashes of the drawn pairs, the pairs, and the digest of the chunk."""
         pairs = self.choice.of(*task).pairs
         hashes = _mixed(np.uint64(task[0].number << 32) + np.arange(len(pairs.sources), dtype=np.uint64))
         if self.bound < EVERYTHING:
@@ -32,17 +32,17 @@ class Sampling:
 
 
 class Sample:
-    """All pairs, or `SAMPLE` of them where there are more, in the order of the text; none without text on both sides.
+    """All pairs, or `SAMPLE` of them if there are more, in the order of the text.
 
     Args:
-        workers: read and draw.
-        choice: what is wanted.
-        tasks: the chunks, with their pairs that are equal to others.
+        workers: the processes that read and draw.
+        choice: which pairs are chosen.
+        tasks: the chunks, each with those of its pairs that equal earlier ones.
     """
 
     def __init__(self, workers: Workers, choice: Choice, tasks: Iterable[tuple[Numbered, np.ndarray | None]]):
         self.digests: list[str] = []
-        """of the chunks"""
+        """the digests of the chunks"""
         self._bound = EVERYTHING
         hashes, self.pairs = np.empty(0, np.uint64), Pairs([], [])
         for drawn, pairs, digest in workers.map(_call, self._bounded(choice, tasks)):
@@ -55,7 +55,7 @@ class Sample:
         self._keep_lowest(hashes)
 
     def _keep_lowest(self, hashes: np.ndarray) -> np.ndarray:
-        """Keep the pairs of the lowest hashes, and return these."""
+        """Keep the pairs with the lowest hashes, and return these hashes."""
         if len(hashes) <= SAMPLE:
             return hashes
         self._bound = np.partition(hashes, SAMPLE - 1)[SAMPLE - 1]
@@ -66,7 +66,7 @@ class Sample:
     def _bounded(
         self, choice: Choice, tasks: Iterable[tuple[Numbered, np.ndarray | None]]
     ) -> Iterator[tuple[Sampling, tuple[Numbered, np.ndarray | None]]]:
-        """Yield tasks with the bound of the moment, which spares what a later bound leaves out in any case."""
+        """Yield tasks with the current bound, which saves drawing pairs that a later bound would leave out anyway."""
         for task in tasks:
             yield Sampling(choice, self._bound), task
 

@@ -21,25 +21,25 @@ from tf_transformer.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Models:
-    """The vocabularies, as a process is told of them."""
+    """The vocabularies, in the form in which they are sent to processes."""
 
     files: tuple[bytes, ...]
-    """the SentencePiece models: one where source and target share it"""
+    """the SentencePiece models, only one if source and target share it"""
     sizes: tuple[int, ...]
     languages: tuple[str, ...]
 
     @property
     def digest(self) -> str:
-        """What identifies them."""
+        """A digest of the vocabularies."""
         return digest_of(*self.files, *(str(size).encode() for size in self.sizes), "\n".join(self.languages).encode())
 
     def open(self) -> tuple[Vocabulary, Vocabulary]:
-        """Return those of source and target."""
+        """Return the vocabularies of source and target."""
         return _opened(self)
 
 
 def models_of(plan: Plan, vocabularies: Sequence[Vocabulary]) -> Models:
-    """Return what tells processes of vocabularies of source and target, or of the one that both share."""
+    """Return the vocabularies of source and target, or the one that both share, in the form sent to processes."""
     distinct = list({id(vocabulary): vocabulary for vocabulary in vocabularies}.values())
     sizes = tuple(vocabulary.vocab_size for vocabulary in distinct)
     return Models(tuple(vocabulary.model for vocabulary in distinct), sizes, plan.languages)
@@ -56,24 +56,24 @@ def _opened(models: Models) -> tuple[Vocabulary, Vocabulary]:
 
 @dataclass(frozen=True)
 class Encoding:
-    """Writes the shard of a chunk, beside what it says of it; what has been written of the same text stays."""
+    """Writes the shard of a chunk and the facts about it, unless both have been written for the same text."""
 
     work: Folder
-    """that of what is said of shards"""
+    """the folder of the facts about shards"""
     folder: Folder
-    """that of the shards"""
+    """the folder of the shards"""
     models: Models
     limits: Limits
     choice: Choice
     fronts: tuple[tuple[int, int], ...] = ()
-    """the tokens of the languages of each corpus; () where there is one direction"""
+    """the tokens of the languages of each corpus; () if there is one direction"""
     keeps_text: bool = False
 
     def __call__(self, task: tuple[Numbered, np.ndarray | None]) -> dict[str, Any]:
-        """Return what is said of the shard of a chunk, once it is written.
+        """Write the shard of a chunk unless it exists, and return the facts about it.
 
         Args:
-            task: the chunk, and which of its pairs are equal to earlier ones.
+            task: the chunk, and which of its pairs equal earlier ones.
         """
         (number, corpus, chunk), equal = task
         key: dict[str, Any] = {
@@ -111,7 +111,7 @@ class Encoding:
 
 
 def encoding_of(plan: Plan, models: Models, work: Folder, folder: Folder) -> Encoding:
-    """Return what writes the shards of a plan."""
+    """Return the `Encoding` that writes the shards of a plan."""
     data, fronts = plan.data, fronts_of(plan.directions, models.open())
     return Encoding(
         work,
@@ -125,7 +125,7 @@ def encoding_of(plan: Plan, models: Models, work: Folder, folder: Folder) -> Enc
 
 
 def facts_name(number: int) -> str:
-    """Return the name of the file of what is said of a shard."""
+    """Return the name of the file of the facts about a shard."""
     return f"{number:05d}.json"
 
 

@@ -1,4 +1,4 @@
-"""A process that does what another one sends it: `python -m` this module."""
+"""A worker process, which runs the functions that another process sends it: `python -m` this module."""
 
 import os
 import pickle
@@ -13,11 +13,11 @@ from tf_transformer.errors import InputError
 def main() -> None:
     """Read pairs of a function and its argument from standard input, and answer each on standard output.
 
-    An answer is a pair too: what the function returned and None, or None and the error.
+    An answer is also a pair: what the function returned and None, or None and the error.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the process that started this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one handles it
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints must not mix with answers
     while True:
         try:
             function, argument = pickle.load(sys.stdin.buffer)

@@ -1,7 +1,7 @@
-"""A function mapped over tasks by several processes, in the order of the tasks.
+"""Mapping a function over tasks in several processes, in the order of the tasks.
 
-The processes are started as commands, so that a script that uses this needs no `if __name__ == "__main__":`, as it does
-with multiprocessing, and so that nothing of this process, such as TensorFlow, is imported there.
+The processes are started as commands. A script that uses this therefore needs no `if __name__ == "__main__":`, as it
+would with multiprocessing, and the processes do not import what this process has imported, such as TensorFlow.
 """
 
 import contextlib
@@ -23,10 +23,10 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """Processes that work for this one; none are started for a single task, or where one is enough.
+    """Processes that work for this one. None are started for a single task, or if `count` is 1.
 
     Args:
-        count: of the processes.
+        count: the number of processes.
     """
 
     def __init__(self, count: int):
@@ -45,10 +45,10 @@ class Workers:
                 pass
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """Yield what a function makes of tasks, in their order; a few more than processes are waiting at a time.
+        """Yield the results of a function for tasks, in their order. At most two tasks per process wait at a time.
 
         Raises:
-            InputError: what the function raised, of the first task that failed; a process that was killed.
+            InputError: the function raised it for the first task that failed, or a process was killed.
         """
         tasks = iter(tasks)
         first = list(itertools.islice(tasks, 2))
@@ -92,8 +92,8 @@ class Workers:
             result, error = pickle.load(process.stdout)  # type: ignore[arg-type]
         except (EOFError, pickle.UnpicklingError):
             error = InputError(
-                f"a worker process ended (exit code {process.wait()}), perhaps for want of memory: give the same "
-                "command again, with fewer --workers, and it goes on"
+                f"a worker process ended (exit code {process.wait()}), perhaps for lack of memory: run the same "
+                "command again, with fewer --workers, to continue"
             )
         finally:
             self._idle.put(process)

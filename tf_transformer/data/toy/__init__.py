@@ -71,7 +71,7 @@ def _draw(rng: Random, count: int) -> list[tuple[str, Pair]]:
 
 
 def _is_sound(english: str) -> bool:
-    """Whether a sentence has a fit length and names nobody and nothing twice ('The man sees the man.')."""
+    """Whether a sentence has a suitable length and names nobody and nothing twice ('The man sees the man.')."""
     words = "".join(char for char in english.lower() if char not in ".,?!").split()
     named = [_LEMMAS[word] for word in words if word in _LEMMAS]
     return _SHORTEST <= len(words) <= _LONGEST and len(set(named)) == len(named)

@@ -21,7 +21,7 @@ from tf_transformer.data.toy.phrases import (
 from tf_transformer.data.toy.verbs import MODALS, VERBS, WANT, Verb
 
 SPEAKERS = (*lex.PRONOUNS, *lex.PRONOUNS[:2], *lex.PRONOUNS[:2])
-"""Pronouns as subjects: 'I' and 'you' more often, for their verb forms are not those of a noun."""
+"""Pronouns as subjects, 'I' and 'you' more often, because their verb forms are not those of a noun."""
 
 BuildPredicate = Callable[[Random], Predicate]
 

@@ -1,4 +1,4 @@
-"""The Annotated Transformer's first example: copy a random sequence, here written as text, a word a symbol."""
+"""The Annotated Transformer's first example, copying a random sequence, here as text with one word per symbol."""
 
 import random
 
@@ -11,7 +11,7 @@ SIZES = {"train": 20_000, "val": 500, "test": 1_000}
 
 
 def pairs(split: str, seed: int = 0) -> list[tuple[str, str]]:
-    """Return the pairs of a split; no sequence is in two splits or twice in one."""
+    """Return the pairs of a split. No sequence occurs in two splits or twice in one."""
     if split not in SIZES:
         raise unknown("split", split, SIZES)
     draw = random.Random(seed)

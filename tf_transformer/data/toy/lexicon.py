@@ -70,7 +70,7 @@ QUANTITIES = (
     Determiner("", "many", "viel", _DIESER, _STRONG),
 )
 DEFINITES = (THE,) * 5 + (THIS,) + POSSESSIVES
-"""Determiners of a known person or thing, the plain article the most frequent."""
+"""Determiners of a known person or thing, of which the plain article is the most frequent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +238,7 @@ PLACES = _nouns(
 )
 PEOPLE = ADULTS + CHILDREN
 STRANGERS = tuple(noun for noun in PEOPLE if noun.en in ("man", "woman", "boy", "girl"))
-"""People whom one does not call one's own."""
+"""People who take no possessive."""
 
 PORTABLE = TEXTS + BELONGINGS[:3]
 GOODS = TEXTS + BELONGINGS + FURNITURE

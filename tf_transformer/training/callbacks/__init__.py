@@ -1,4 +1,4 @@
-"""What happens between the steps of `model.fit`."""
+"""The callbacks of `model.fit`."""
 
 from tf_transformer.training.callbacks.order import EpochOrder, StopOnNaN
 from tf_transformer.training.callbacks.progress import History, Progress, TensorBoard, Throughput

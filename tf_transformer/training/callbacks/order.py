@@ -1,4 +1,4 @@
-"""Which batches an epoch has, and when training ends or must end."""
+"""Callbacks that choose the batches of an epoch, and that end training."""
 
 import logging
 import math
@@ -7,10 +7,11 @@ from typing import Any
 import keras
 
 from tf_transformer.data import Batches
+from tf_transformer.data.batches import TextPlace
 from tf_transformer.errors import InputError
 
 SUSPICIOUS = 2.0
-"""Times the loss of guessing: an untrained model begins near one such loss."""
+"""A loss is suspicious above this many times the loss of guessing, near which an untrained model begins."""
 
 log = logging.getLogger(__name__)
 
@@ -21,40 +22,56 @@ def updates(model: keras.Model) -> int:
 
 
 class EpochOrder(keras.callbacks.Callback):
-    """Turns `batches` to each epoch as it begins, and ends the epoch after its last batch.
+    """Prepares `batches` for each epoch as it begins, and ends the epoch after its last batch.
 
-    It goes before other callbacks that stop training.
+    It must come before other callbacks that stop training.
 
-    Keras would end an epoch by asking for one batch too many, and the step that then fails has already counted
-    itself in `optimizer.iterations` and moved the dropout seeds on.
+    Keras would end an epoch by asking for one batch too many. The step that then fails would already have counted
+    itself in `optimizer.iterations` and advanced the dropout seeds.
 
     Args:
-        batches: whose dataset is being fitted.
-        max_steps: updates in all, those before a resume included; no limit by default.
-        skip: batches that were consumed before a resume, of the window of the first epoch where that was.
-        window: the number of that window.
+        batches: the batches that `fit` trains on.
+        max_steps: updates in all, including those before a resume; no limit by default.
+        skip: batches that were consumed before a resume, in the window where it stopped.
+        window: the number of that window in the first epoch.
+        validate_every: updates after which a validation interrupts an epoch. For Keras an epoch is then what lies
+            between two validations; with 0, the default, it is an epoch of the text.
+        epoch: with `validate_every`, the epoch of the text that training begins in.
     """
 
-    def __init__(self, batches: Batches, max_steps: int | None = None, skip: int = 0, window: int = 0):
+    def __init__(
+        self,
+        batches: Batches,
+        max_steps: int | None = None,
+        skip: int = 0,
+        window: int = 0,
+        validate_every: int = 0,
+        epoch: int = 0,
+    ):
         super().__init__()
         self.batches = batches
         self.max_steps = max_steps
-        self.place = (window, skip)
+        self.validate_every = validate_every
+        self.place = TextPlace(epoch, window, skip)
         self.ended = False
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Shuffle for this epoch."""
-        self.batches.start_epoch(epoch, *self.place)
-        self.place = (0, 0)
+        """Shuffle for this epoch, or return to where a validation has interrupted it."""
+        if not self.validate_every:
+            self.place = self.place._replace(epoch=epoch)
+        self.batches.start_epoch(*self.place)
+        self.place = TextPlace()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Leave the loop over batches after the last one."""
+        """Leave the loop over batches after the last one, and for a validation."""
         self.batches.consumed = batch + 1
-        if (self.batches.is_last(batch) or self._is_done()) and not self.model.stop_training:
+        is_due = self.validate_every and updates(self.model) % self.validate_every == 0
+        if (is_due or self.batches.is_last(batch) or self._is_done()) and not self.model.stop_training:
             self.model.stop_training = self.ended = True
+        self.place = self.batches.place if self.validate_every else TextPlace()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Go on with the next epoch, if there is one and nobody else has asked to stop."""
+        """Let the next epoch begin, unless training is over or another callback has asked to stop."""
         if self.ended:
             self.model.stop_training = self._is_done()
             self.ended = False
@@ -64,13 +81,13 @@ class EpochOrder(keras.callbacks.Callback):
 
 
 class StopOnNaN(keras.callbacks.Callback):
-    """Raises InputError, with the step named, as soon as the loss or the perplexity is not a finite number.
+    """Raises InputError, which names the step, as soon as the loss or the perplexity is not a finite number.
 
-    Besides, it warns once an epoch where the mean loss since the epoch began is more than `SUSPICIOUS` times that of
-    guessing: a model that knows nothing does not lose as much.
+    It also warns once per epoch if the mean loss since the epoch began is more than `SUSPICIOUS` times the loss of
+    guessing, which is more than even an untrained model has.
 
     Args:
-        vocab_size: target tokens; a guess is one of them, all alike. None warns of nothing.
+        vocab_size: number of target tokens; guessing gives them all the same probability. None turns the warning off.
     """
 
     def __init__(self, vocab_size: int | None = None):
@@ -79,28 +96,28 @@ class StopOnNaN(keras.callbacks.Callback):
         self.is_warned = False
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Warn again, if need be."""
+        """Allow a new warning."""
         self.is_warned = False
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Look at the running means, which stay NaN once they are."""
+        """Check the running means, which stay NaN once they are NaN."""
         for name in ("loss", "perplexity"):
             if not math.isfinite(logs.get(name, 0.0)):
                 raise diverged(updates(self.model), f"the {name} is {logs[name]}")
         if logs["loss"] > SUSPICIOUS * self.guess and not self.is_warned:
             self.is_warned = True
             log.warning(
-                "training may be diverging: the loss is %.4g at step %d, where guessing has %.4g. If it does not fall, "
-                "stop it and train with a lower training.learning_rate (or learning_rate_factor) or more "
+                "training may be diverging: the loss is %.4g at step %d, where guessing gives %.4g. If it does not "
+                "fall, stop and train with a lower training.learning_rate (or learning_rate_factor) or more "
                 "training.warmup_steps",
                 *(logs["loss"], updates(self.model), self.guess),
             )
 
 
 def diverged(step: int, what: str) -> InputError:
-    """Return the error for training that has gone astray at a step."""
+    """Return the error for training that has diverged at a step."""
     return InputError(
         f"{what} at step {step}: training stopped, and the checkpoints before that step are kept. "
-        "Train another --run-dir with a lower training.learning_rate (or learning_rate_factor, where there is none) or "
-        "more training.warmup_steps, perhaps from these by --init-from"
+        "Train in another --run-dir with a lower training.learning_rate (or learning_rate_factor, if that is not set) "
+        "or more training.warmup_steps; --init-from can start from these checkpoints"
     )

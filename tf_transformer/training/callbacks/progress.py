@@ -1,4 +1,4 @@
-"""What training shows and writes down as it goes."""
+"""Callbacks that show and record the progress of training."""
 
 import csv
 import sys
@@ -42,16 +42,16 @@ class Throughput(keras.callbacks.Callback):
 
 
 class History(keras.callbacks.Callback):
-    """Writes a row of metrics for every execution of the training step, and one with validation for every epoch.
+    """Writes a row of metrics for every training step, and one with validation for every epoch.
 
-    Losses, accuracy and perplexity are means since the epoch began; seconds are those of training in all, and the
-    learning rate is that of the next update. On several devices the row of a step has the mean of what they found each,
-    whatever their numbers of tokens; that of an epoch is exact. Rows after the step that training resumes from are
-    dropped first.
+    Losses, accuracy and perplexity are means since the epoch began. Seconds count all training so far, and the learning
+    rate is that of the next update. On several devices, the row of a step has the mean over the devices, whatever their
+    numbers of tokens; the row of an epoch is exact. Rows after the step that training resumes from are dropped first.
 
     Args:
-        path: of the .csv file.
+        path: the path of the .csv file.
         resumed_step: updates made so far.
+        batches: the batches whose epoch a row is of.
     """
 
     COLUMNS = (
@@ -59,26 +59,27 @@ class History(keras.callbacks.Callback):
         *("val_loss", "val_accuracy", "val_perplexity", "val_bleu"),
     )
 
-    def __init__(self, path: Path, resumed_step: int):
+    def __init__(self, path: Path, resumed_step: int, batches: Batches):
         super().__init__()
         self.path = path
+        self.batches = batches
         self.resumed_step = resumed_step
         self.file: TextIO
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Write the rows that stay beside the file, rename it, and start the clock."""
+        """Write the rows that stay to a new file, rename it, and start the clock."""
         kept = [row for row in read_history(self.path) if int(row["step"]) <= self.resumed_step]
         self.start = time.perf_counter() - (float(kept[-1]["seconds"]) if kept else 0.0)
         with written_whole(self.path) as beside, beside.open("w", newline="") as file:
             writer = csv.DictWriter(file, self.COLUMNS)
             writer.writeheader()
             writer.writerows(kept)
-        # A row at a time: a checkpoint never goes ahead of its rows.
+        # Line-buffered, so that every row is on disk before its checkpoint.
         self.file = self.path.open("a", newline="", buffering=1)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Remember which epoch it is."""
-        self.epoch = epoch + 1
+        """Remember which epoch of the text it is."""
+        self.epoch = self.batches.place.epoch + 1
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Write a row."""
@@ -96,7 +97,7 @@ class History(keras.callbacks.Callback):
         row = {
             "epoch": self.epoch,
             "step": updates(self.model),
-            # What a resume decides by is written in full.
+            # A resumed run decides by the validation metrics, so they are written in full.
             **{
                 name: repr(float(value)) if name.startswith("val_") else f"{value:.6g}"
                 for name, value in logs.items()
@@ -108,7 +109,7 @@ class History(keras.callbacks.Callback):
 
 
 class TensorBoard(keras.callbacks.TensorBoard):
-    """Keras's, which counts the batches of a resumed run from 1: they stand at their updates here."""
+    """Keras's callback, which would count the batches of a resumed run from 1; this one counts all updates."""
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Count from the updates made so far."""
@@ -117,25 +118,27 @@ class TensorBoard(keras.callbacks.TensorBoard):
 
 
 IN_LOG = 60.0
-"""Seconds between two lines of a log."""
+"""Seconds between two lines of progress without a terminal."""
 
 
 class Progress(keras.callbacks.ProgbarLogger):
     """Keras's progress bar with the number of steps of each epoch.
 
-    Where there is no terminal, it is a line a minute, and one at the end of an epoch.
+    Without a terminal, it prints a line every minute and one at the end of an epoch.
 
     Args:
-        batches: whose dataset is being fitted.
+        batches: the batches that `fit` trains on.
         max_steps: updates in all.
+        validate_every: updates between validations within an epoch; 0 has none.
     """
 
-    def __init__(self, batches: Batches, max_steps: int):
+    def __init__(self, batches: Batches, max_steps: int, validate_every: int = 0):
         super().__init__()
         self.batches = batches
         self.max_steps = max_steps
+        self.validate_every = validate_every
         self.times: list[float] = []
-        """when the steps of the epoch were done: the first one, which may have been traced, is not timed"""
+        """when each step of the epoch ended; the first step, which may include tracing, is not timed"""
 
     def set_params(self, params: dict[str, Any]) -> None:
         """Choose between bar and line."""
@@ -143,17 +146,19 @@ class Progress(keras.callbacks.ProgbarLogger):
         self.verbose = 1 if sys.stdout.isatty() else 2
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Begin a bar, and say how far training is."""
+        """Begin a bar, and print how far training is."""
         step = updates(self.model)
         self.target = min(self.batches.length, self.max_steps - step)
+        if self.validate_every:
+            self.target = min(self.target, self.validate_every - step % self.validate_every)
         left = time_left(self.times, self.max_steps - step)
-        print(f"epoch {epoch + 1}, step {step:,} of {self.max_steps:,}{left}", flush=True)
+        print(f"epoch {self.batches.place.epoch + 1}, step {step:,} of {self.max_steps:,}{left}", flush=True)
         self.times.clear()
         self.told = time.perf_counter()
         super().on_epoch_begin(epoch, logs)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Read the clock, and write the line of a minute."""
+        """Read the clock, and print a line if a minute has passed."""
         now = time.perf_counter()
         self.times.append(now)
         if batch >= self.target:  # the length of an epoch of several windows is an estimate
@@ -173,11 +178,11 @@ class Progress(keras.callbacks.ProgbarLogger):
 
 
 def time_left(times: Sequence[float], steps: int) -> str:
-    """Return how long so many steps will take, in words that follow a comma.
+    """Return how long the remaining steps will take, in words after a comma; "" if that is not known.
 
     Args:
-        times: when earlier steps were done, seconds; of the first one it is not known how long it took.
-        steps: that are left.
+        times: when earlier steps ended, in seconds; the duration of the first one is unknown.
+        steps: the number of steps that are left.
     """
     if len(times) < 2:
         return ""

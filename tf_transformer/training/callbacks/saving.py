@@ -1,4 +1,4 @@
-"""When checkpoints are saved, and which are kept."""
+"""Callbacks that save checkpoints, and choose which to keep."""
 
 import contextlib
 import logging
@@ -22,17 +22,17 @@ log = logging.getLogger(__name__)
 
 
 class SaveCheckpoints(keras.callbacks.Callback):
-    """Saves at the end of every epoch and every so many steps, and keeps the best and the last few.
+    """Saves a checkpoint every `every` steps and at the end of every epoch, and keeps the best and the last ones.
 
     Args:
-        folder: of the checkpoints.
+        folder: the folder of the checkpoints.
         variables: what to save, by name.
-        batches: whose epoch and place are saved too.
+        batches: the batches, whose epoch and place are saved too.
         every: steps between checkpoints within an epoch.
         keep_last: latest checkpoints to keep.
         keep_best: best checkpoints to keep besides.
         best_by: "loss" or "bleu" of the validation.
-        run: what the checkpoints know their run by, if it has such a name.
+        run: the id of the run, which is saved too, if it has one.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
             self.save()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Save with the metrics of the epoch; the place is the start of the next one, if this one is whole."""
+        """Save with the metrics of the epoch; the place is the start of the next epoch, if this one is complete."""
         self.save(logs)
 
     def save(self, logs: dict[str, Any] | None = None) -> None:
@@ -83,7 +83,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
             **({"run": self.run} if self.run else {}),
             **(logs or {}),
         }
-        # The loss of a step is of the weights before it: what its update did to them shows here.
+        # The loss of a step is of the weights before its update. What the update did to them shows only here.
         if not all(np.isfinite(variable.numpy()).all() for variable in self.variables.values()):
             raise diverged(step, "a weight is not a finite number")
         checkpoints.save(self.folder, step, self.variables, state)
@@ -96,14 +96,14 @@ class SaveCheckpoints(keras.callbacks.Callback):
 
 
 class SaveOnSignal(keras.callbacks.Callback):
-    """Saves and leaves when the process is asked to end: by Ctrl-C or by SIGTERM.
+    """Saves a checkpoint and ends training on Ctrl-C or SIGTERM.
 
-    Within `catching()` the signal waits for the step that is under way; where it comes during validation, for the end
-    of the epoch. A second one ends the process at once. Of several machines all leave after the same step.
+    Within `catching()`, a signal takes effect after the current step or, during validation, at the end of the epoch.
+    A second signal ends the process at once. All machines of a cluster leave after the same step.
 
     Args:
-        saver: saves; it comes before this in the list of callbacks. None on a machine that does not write.
-        total: gives the sums of its arguments over all machines; there is one by default.
+        saver: the callback that saves, which must come before this one; None on a machine that does not write.
+        total: returns the sums of its arguments over all machines; by default there is only one.
         meet: waits until all machines are about to leave.
 
     Raises:
@@ -125,7 +125,7 @@ class SaveOnSignal(keras.callbacks.Callback):
 
     @contextlib.contextmanager
     def catching(self) -> Iterator[None]:
-        """Catch the signals, where Python lets us: in the main thread."""
+        """Catch the signals. Python allows this in the main thread only; in others, this does nothing."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -149,22 +149,22 @@ class SaveOnSignal(keras.callbacks.Callback):
             self._leave()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Leave; the epoch is saved."""
+        """Leave if asked to; the epoch is already saved."""
         if self._must_leave():
             self._leave()
 
     def _must_leave(self) -> bool:
-        """Return whether any machine has received a signal, which is then as if this one had."""
+        """Return whether any machine has received a signal. If so, this one acts as if it had received it, too."""
         totals = self.total(*(float(self.received == number) for number in SIGNALS))
         for number, total in zip(SIGNALS, totals, strict=True):
             if total:
                 self.received = number
-        # One that comes after the sum waits for the next: the other machines do not know of it.
+        # A signal after the sum waits for the next one, because the other machines do not know of it.
         return any(totals)
 
     def _leave(self) -> None:
         """Say where training stopped, wait for the other machines, and end."""
-        # Where another machine is faster to end, reading a variable fails once they have met.
+        # Read the step before they meet: afterwards that fails if another machine ends first.
         log.info("stopped at step %d; the same command goes on", updates(self.model))
         self.meet()
         self._end()

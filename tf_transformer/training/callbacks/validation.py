@@ -1,4 +1,4 @@
-"""What the validation of an epoch is made of, besides the loss."""
+"""Callbacks of validation: averaged weights, translations with BLEU, and early stopping."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +15,9 @@ from tf_transformer.translation.translator import Translator
 
 @contextlib.contextmanager
 def averaged(model: keras.Model) -> Iterator[None]:
-    """Put the optimizer's moving averages (`use_ema`) in the place of the weights for a while, if it has any.
+    """Replace the weights by the optimizer's moving averages (`use_ema`), if it has any, within a `with` block.
 
-    Keras's own `SwapEMAWeights` swaps by sums and differences, which change the weights by rounding.
+    Keras's own `SwapEMAWeights` swaps by addition and subtraction, which changes the weights by rounding errors.
     """
     averages = {variable.path: variable for variable in model.optimizer.variables}
     weights = [weight for weight in model.trainable_variables if average_name(weight.path) in averages]
@@ -47,16 +47,16 @@ class ValidateAverage(keras.callbacks.Callback):
 class TranslateValidation(keras.callbacks.Callback):
     """Translates validation sentences at the end of an epoch: a few to look at, and more for a BLEU score.
 
-    It goes before the callbacks that read `val_bleu` from the logs.
+    It must come before the callbacks that read `val_bleu` from the logs.
 
     Args:
-        translator: of the model that is trained.
+        translator: a translator with the model that is trained.
         pairs: the validation sentences.
-        samples: how many to print, beside their references.
-        bleu_every: epochs between BLEU scores, of greedy search; 0 has none.
-        bleu_sentences: the first so many sentences are scored.
+        samples: how many translations to print, with their references.
+        bleu_every: epochs between BLEU scores of greedy search; 0 turns them off.
+        bleu_sentences: how many of the first sentences are scored.
         tokenize: sacreBLEU's tokenizer.
-        mean: gives the mean of its argument over all machines, so that they agree; there is one by default.
+        mean: returns the mean of its argument over all machines, so that they agree; by default there is only one.
         directions: the languages of each pair, where the model has several.
     """
 
@@ -100,7 +100,7 @@ class TranslateValidation(keras.callbacks.Callback):
             print("  source       {}\n  translation  {}\n  reference    {}".format(*triple), flush=True)
 
     def _translate(self, sources: list[str]) -> list[str]:
-        """Translate sentences, the first of the pairs."""
+        """Translate sentences, which are the first ones of the pairs."""
         rows: list[tuple[str, ...]] = [(source,) for source in sources]
         if self.directions:
             rows = [(*row, *direction) for row, direction in zip(rows, self.directions, strict=False)]
@@ -116,12 +116,12 @@ class TranslateValidation(keras.callbacks.Callback):
 
 
 class EarlyStopping(keras.callbacks.Callback):
-    """Stops after so many validations without a better one; those before a resume count.
+    """Stops after `patience` validations without a better one; validations before a resume count.
 
     Args:
         best_by: "loss" or "bleu" of the validation.
-        patience: validations.
-        past: their values before a resume, the oldest first.
+        patience: the number of validations to wait for a better one.
+        past: the values of the validations before a resume, the oldest first.
     """
 
     def __init__(self, best_by: str, patience: int, past: list[float]):
