@@ -8,6 +8,10 @@ run=${1:-runs/toy_en_de}
 
 tf-transformer plot attention --model "$run" --text "The old woman gives the small child a red book." --layer 3 \
     --output docs/images/attention.svg
+for which in encoder decoder; do
+    tf-transformer plot attention --model "$run" --text "The old woman gives the small child a red book." --layer 1 \
+        --which "$which" --output "docs/images/attention_$which.svg"
+done
 tf-transformer plot beam --model "$run" --text "The old woman sees a dog." --beam-size 3 --output docs/images/beam.svg
 tf-transformer plot architecture --preset base --output docs/images/architecture.svg
 tf-transformer plot history --run-dir "$run" --output docs/images/history.svg

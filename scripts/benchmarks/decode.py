@@ -60,7 +60,7 @@ def forced(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def real(options: argparse.Namespace) -> Iterator[Row]:
-    """Yield rows for a trained model and real sentences, with the stopping rule of the peers, and ours with its own too."""
+    """Yield rows for a trained model and real sentences, with the peers' stopping rule, and ours with its own too."""
     if not (options.run_dir and options.sentences):
         print("decode-real: skipped; it needs --run-dir and --sentences")
         return

@@ -3,6 +3,9 @@
 import asyncio
 import base64
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 from tests.serving.conftest import TEXT, predict
+from tf_transformer.data.toy import copy_task
 from tf_transformer.serving import json_form
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.rest import make_app
@@ -205,3 +209,18 @@ def test_numbers_have_the_digits_of_their_type():
     outputs = {"x": np.array([0.1, -np.inf], np.float32), "n": np.array([3, 4])}
     text = json.dumps(json_form.answer(outputs, by_rows=True))
     assert text == '{"predictions": [{"x": 0.1, "n": 3}, {"x": -Infinity, "n": 4}]}'
+
+
+def test_the_client_of_the_examples_keeps_the_order_of_lines(served):
+    """More lines than it sends at once, to a model that copies nearly all of them."""
+    client = Path(__file__).parents[2] / "examples" / "batch_client.py"
+    lines = [source for source, _ in copy_task.pairs("test")[:150]]
+    text = "".join(f"{line}\n" for line in lines)
+    model = f"{served.url}/v1/models/{served.name}"
+    done = subprocess.run([sys.executable, str(client), model], input=text, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = done.stdout.splitlines()
+    assert len(found) == len(lines)
+    assert sum(map(str.__eq__, found, lines)) > 140
+    done = subprocess.run([sys.executable, str(client), model + "x"], input=text, capture_output=True, text=True)
+    assert done.returncode == 1 and "404" in done.stderr and done.stderr.count("\n") == 1

@@ -89,5 +89,5 @@ def test_nonsense_is_refused():
 
 def test_devices_cannot_change_once_tensorflow_is_used():
     make_strategy()
-    with pytest.raises(InputError, match="before TensorFlow is used. Received: 3 devices"):
+    with pytest.raises(InputError, match="before TensorFlow is first used. Received: 3 devices"):
         make_strategy("mirrored", 3)

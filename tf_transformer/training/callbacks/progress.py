@@ -42,9 +42,9 @@ class Throughput(keras.callbacks.Callback):
 
 
 class History(keras.callbacks.Callback):
-    """Writes a row of metrics for every training step, and one with validation for every epoch.
+    """Writes a row of metrics for every training step, and one for every validation.
 
-    Losses, accuracy and perplexity are means since the epoch began. Seconds count all training so far, and the learning
+    Losses, accuracy and perplexity are means since the epoch began, or since the last validation within it. Seconds count all training so far, and the learning
     rate is that of the next update. On several devices, the row of a step has the mean over the devices, whatever their
     numbers of tokens; the row of an epoch is exact. Rows after the step that training resumes from are dropped first.
 

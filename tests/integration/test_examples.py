@@ -1,0 +1,104 @@
+"""Every file of examples/ runs, in a short form, and does what it says."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tf_transformer.data.toy import copy_task
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+SENTENCES = [source for source, _ in copy_task.pairs("test")[:2]]
+
+
+def module(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def run(code: str, folder: Path, **environment: str) -> str:
+    """Run code in a process of its own, in a folder."""
+    settings = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(EXAMPLES)} | environment
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, env=settings)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_they_are_short_and_all_are_listed():
+    files = sorted(path.name for path in EXAMPLES.glob("*.py"))
+    assert len(files) >= 8
+    index = (EXAMPLES / "README.md").read_text("utf-8")
+    for name in files:
+        assert len((EXAMPLES / name).read_text("utf-8").splitlines()) <= 60
+        assert f"({name})" in index
+
+
+def test_copy_task():
+    """A tenth of its updates: it has not learned much yet, and decodes what it has."""
+    assert 0 <= module(EXAMPLES / "copy_task.py").main(epochs=1) <= 1
+
+
+def test_greedy_decoding_of_the_copy_task_stops_after_the_end():
+    example = module(EXAMPLES / "copy_task.py")
+    source = example.sequences(7, seed=3)
+    assert ((source == example.END).sum(axis=1) == 1).all()
+    assert (example.shifted(source)[:, 1:] == source[:, :-1]).all()
+
+
+def test_text_classification_needs_positions():
+    found = module(EXAMPLES / "text_classification.py").main(epochs=4)
+    assert found[True] > 0.9 > 0.65 > found[False]
+
+
+def test_several_devices_find_the_same_losses(tmp_path):
+    code = "import json, several_devices; print(json.dumps(several_devices.main({}, updates=12)))"
+    one, two = (json.loads(run(code.format(devices), tmp_path).splitlines()[-1]) for devices in (1, 2))
+    assert len(one) == 12
+    assert one[-1] < one[0]
+    assert two == pytest.approx(one, rel=1e-4)
+
+
+@pytest.mark.long
+def test_translator_from_tsv(tmp_path):
+    (tmp_path / "pairs.tsv").write_text(
+        "".join(f"{'a b ' * (i % 7 + 1)}{i}\t{i}{' x y' * (i % 7 + 1)}\n" for i in range(400))
+    )
+    out = run("import translator_from_tsv as t; t.main('pairs.tsv', updates=12)", tmp_path)
+    assert re.search(r"BLEU [\d.]+ on \d+ sentences", out)
+    assert (tmp_path / "runs/example/export/1/saved_model.pb").exists()
+
+
+@pytest.mark.long
+def test_the_tutorial_as_script_and_as_notebook(tmp_path):
+    out = run("import tf_tutorial", tmp_path, TUTORIAL_STEPS="12")
+    assert "(2048, 512)" in out and re.search(r"^\(2, 8, \d+, 1[0-9]\)$", out, flags=re.M)
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from notebook import notebook
+
+    script = (EXAMPLES / "tf_tutorial.py").read_text("utf-8")
+    assert (EXAMPLES / "tf_tutorial.ipynb").read_text("utf-8") == notebook(script), "run scripts/notebook.py"
+    cells = json.loads(notebook(script))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    assert re.sub(r"\s", "", code) in re.sub(r"\s|%%", "", script).replace("[markdown]", "")
+
+
+def test_load_export(copy_export, capsys):
+    assert module(EXAMPLES / "load_export.py").main(str(copy_export), SENTENCES) == SENTENCES
+    out = capsys.readouterr().out
+    log_p = re.search(rf"{SENTENCES[0]} -> {SENTENCES[0]}   \(log P (-?[\d.]+)\)", out)[1]
+    assert f"as a given translation: log P {log_p}" in out
+
+
+def test_attention_pictures(copy_run, tmp_path, capsys):
+    files = module(EXAMPLES / "attention_pictures.py").main(str(copy_run), SENTENCES[1], str(tmp_path))
+    assert [file.name for file in files] == ["encoder.svg", "decoder.svg", "cross.svg"]
+    assert all(SENTENCES[1] in file.read_text("utf-8") for file in files)
+    assert re.search(r"sharpest: layer \d+, head \d+", capsys.readouterr().out)
