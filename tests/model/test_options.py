@@ -23,6 +23,7 @@ OTHERS = dict(
     norm="pre",
     norm_epsilon=1e-5,
     activation="gelu",
+    activation_dropout_rate=0.375,
     attention_dropout_rate=0.25,
     positions="learned",
     max_positions=23,
@@ -57,6 +58,7 @@ def test_options_reach_the_layers_that_they_are_of():
         for layer in stack.stack:
             assert layer.self_attention.dropout_rate == 0.25
             assert layer.feed_forward.inner.activation.__name__ == "gelu"
+            assert layer.feed_forward.activation_dropout.rate == 0.375
             assert layer.feed_forward.residual.is_pre
     for layer in model.encoder.stack:
         assert layer.residual.is_pre

@@ -49,6 +49,20 @@ def test_dropout_scales_the_outputs_of_sub_layers():
     assert (y == 0).mean() == pytest.approx(0.3, abs=0.01)
 
 
+def test_dropout_after_the_activation_drops_units_there():
+    x = np.ones((64, 64, D), "float32")
+    layer = FeedForward(D, 1, dropout_rate=0.0, activation_dropout_rate=0.3, norm="pre")
+    layer(x)
+    layer.inner.bias.assign([2.0])
+    layer.outer.kernel.assign(np.ones((1, D)))
+    y = keras.ops.convert_to_numpy(layer(x, training=True)) - x
+    assert (y == y[..., :1]).all()  # one unit inside, dropped for the whole position
+    assert set(np.unique(y.round(4))) == {0, np.float32(2 / 0.7).round(4)}
+    assert (y[..., 0] == 0).mean() == pytest.approx(0.3, abs=0.03)
+    np.testing.assert_array_equal(layer(x), x + 2)
+    assert FeedForward(D, 1).activation_dropout is None  # no seed in the checkpoints of models without it
+
+
 @pytest.mark.parametrize("arrangement", ["post", "pre"])
 def test_encoder_layer_ignores_what_is_masked(arrangement):
     layer = EncoderLayer(**SIZES, norm=arrangement)

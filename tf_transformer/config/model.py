@@ -30,6 +30,12 @@ class FeedForwardOptions(NormOptions):
     activation: str = setting(
         "relu", "activation of the feed-forward sub-layer, an element-wise one of Keras", choices=ACTIVATIONS
     )
+    activation_dropout_rate: float = setting(
+        0.0,
+        "dropout rate inside the feed-forward sub-layer, after the activation; the paper has no dropout there",
+        at_least=0,
+        below=1,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,6 +50,7 @@ def sizes_of(config: dict[str, Any], unlike_ours: Mapping[str, tuple[Any, Any]],
         "dff": size_of(config, "encoder_ffn_dim", file),
         "dropout_rate": float(config.get("dropout", 0.1)),
         "attention_dropout_rate": float(config.get("attention_dropout", 0.0)),
+        "activation_dropout_rate": float(config.get("activation_dropout", 0.0)),
         "activation": ACTIVATIONS[activation],
         "norm_epsilon": EPSILON,
     }

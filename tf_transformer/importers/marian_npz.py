@@ -147,6 +147,7 @@ def _model_of(settings: dict[str, Any], norm: str, source: Vocabulary, target: V
         target_vocab_size=len(target.order()),
         dropout_rate=float(settings.get("transformer-dropout", 0.1)),
         attention_dropout_rate=float(settings.get("transformer-dropout-attention", 0.0)),
+        activation_dropout_rate=float(settings.get("transformer-dropout-ffn", 0.0)),
         activation=ACTIVATIONS[settings["transformer-ffn-activation"]],
         norm=norm,
         norm_epsilon=1e-6,

@@ -34,6 +34,10 @@ class FeedForward(LowRank, keras.layers.Layer):
         policy = self.dtype_policy
         self.inner = Linear(dff, activation=options.activation, name="inner", dtype=policy)
         self.outer = Linear(d_model, name="outer", dtype=policy)
+        self.activation_dropout = None
+        if rate := options.activation_dropout_rate:
+            # Made only where it drops: its seed is part of a checkpoint.
+            self.activation_dropout = keras.layers.Dropout(rate, name="activation_dropout", dtype=policy)
         self.residual = Residual(dropout_rate, **passed_on(options, NormOptions), name="residual", dtype=policy)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -44,7 +48,10 @@ class FeedForward(LowRank, keras.layers.Layer):
 
     def call(self, x: Any, training: bool | None = None) -> Any:
         """Map x [B, T, D] -> [B, T, D]."""
-        return self.residual.leave(x, self.outer(self.inner(self.residual.enter(x))), training)
+        y = self.inner(self.residual.enter(x))
+        if self.activation_dropout is not None:
+            y = self.activation_dropout(y, training=training)
+        return self.residual.leave(x, self.outer(y), training)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """Return the shape of the input."""

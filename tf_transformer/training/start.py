@@ -148,7 +148,7 @@ def _sized(config: Config, vocabularies: tuple[Vocabulary, Vocabulary]) -> Confi
 def _refuse_other_model(base: RunDirectory, config: Config, vocabularies: tuple[Vocabulary, Vocabulary]) -> None:
     """Raise InputError if the run to start from has a model or tokenizer that does not fit."""
     old, new = base.config.as_dict()["model"], _sized(config, vocabularies).as_dict()["model"]
-    rates = ("dropout_rate", "attention_dropout_rate")
+    rates = ("dropout_rate", "attention_dropout_rate", "activation_dropout_rate")
     differences = [
         f"model.{k} is {old[k]!r} there, {new[k]!r} here" for k in old if old[k] != new[k] and k not in rates
     ]
