@@ -51,3 +51,11 @@ def test_layers_of_half_the_bits(dtype):
         assert keras.backend.standardize_dtype(found.dtype) == dtype
         assert all(keras.backend.standardize_dtype(weight.dtype) == dtype for weight in half.weights)
         np.testing.assert_allclose(keras.ops.cast(found, "float32"), expected, atol=0.1)
+
+
+@pytest.mark.parametrize("use", [lambda model: model.attention((IDS, IDS)), lambda model: model.encode(IDS)])
+def test_a_new_model_may_be_used_in_parts_first(model, use):
+    use(model)
+    assert len(model.weights) == len({weight.path for weight in model.weights}) > 0
+    assert model((IDS, IDS)).shape == (2, 3, 13)
+    assert model.encode(IDS).mask.shape == (2, 1, 3)

@@ -157,7 +157,7 @@ class TrainingConfig(Section):
     bleu_sentences: int = setting(500, "number of validation sentences, the first ones, for BLEU", at_least=1)
     bleu_tokenize: str = setting("13a", "sacreBLEU's tokenizer; none for tokenised text")
     samples: int = setting(3, "sentences whose translations are shown after every validation", at_least=0)
-    checkpoint_every: int = setting(1_000, "updates between checkpoints, besides one after every validation", at_least=1)
+    checkpoint_every: int = setting(1_000, "updates between checkpoints, besides one at every validation", at_least=1)
     keep_last: int = setting(5, "number of latest checkpoints to keep", at_least=1)
     keep_best: int = setting(1, "number of best checkpoints to keep as well", at_least=1)
 

@@ -9,7 +9,8 @@ from keras import ops
 def scaled_dot_product_attention(query: Any, key: Any, value: Any, mask: Any = None, dropout: Any = None) -> Any:
     """Attend: softmax(query key^T / sqrt(depth)) value (paper 3.2.1).
 
-    The softmax is in float32 whatever the type of the inputs. A row that may attend to nothing gets equal weights.
+    The softmax is in float32 whatever the type of the inputs. A row that may attend to nothing gets
+    finite weights that add up to 1.
 
     Args:
         query: [..., T, depth].

@@ -151,6 +151,7 @@ class Transformer(LowRank, keras.Model):
 
     def encode(self, source_ids: Any) -> Memory:
         """Encode source_ids [B, S] for decoding, without dropout."""
+        self._build_if_new()
         mask = padding_mask(source_ids)
         return self.decoder.memorize(self.encoder(source_ids, mask=mask, training=False), mask)
 
@@ -182,7 +183,8 @@ class Transformer(LowRank, keras.Model):
 
         Row t of the decoder's weights shows what was attended to in predicting the token after `target_ids[:, t]`.
         """
-        source_ids, target_ids = inputs
+        source_ids, target_ids = _pair(inputs)
+        self._build_if_new()
         source_mask = padding_mask(source_ids)
         context, encoder = self.encoder.attention(source_ids, source_mask)
         return AttentionWeights(
@@ -193,6 +195,11 @@ class Transformer(LowRank, keras.Model):
     def most_positions(self) -> int | None:
         """The number of positions that the model has learned; None if it takes any."""
         return self.config["max_positions"] if self.config["positions"] == "learned" else None
+
+    def _build_if_new(self) -> None:
+        """Create the weights, which Keras does only where a model is called as a whole."""
+        if not self.built:
+            self.build(((None, None), (None, None)))
 
     def _logits(self, x: Any) -> Any:
         logits = self.decoder.embedding.tokens.logits if self.output_projection is None else self.output_projection

@@ -44,9 +44,10 @@ class Throughput(keras.callbacks.Callback):
 class History(keras.callbacks.Callback):
     """Writes a row of metrics for every training step, and one for every validation.
 
-    Losses, accuracy and perplexity are means since the epoch began, or since the last validation within it. Seconds count all training so far, and the learning
-    rate is that of the next update. On several devices, the row of a step has the mean over the devices, whatever their
-    numbers of tokens; the row of an epoch is exact. Rows after the step that training resumes from are dropped first.
+    Losses, accuracy and perplexity are means since the epoch began, or since the last validation within it. Seconds
+    count all training so far, and the learning rate is that of the next update. On several devices, the row of a step
+    has the mean over the devices, whatever their numbers of tokens; the row of a validation is exact. Rows after the
+    step that training resumes from are dropped first.
 
     Args:
         path: the path of the .csv file.
