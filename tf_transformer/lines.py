@@ -127,4 +127,6 @@ def decoded(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError:
-            raise InputError(f"{name}, line {number}: not UTF-8") from None
+            raise InputError(
+                f"{name}, line {number}: not UTF-8; convert the text, such as by iconv -f ISO-8859-1 -t UTF-8"
+            ) from None

@@ -2,8 +2,11 @@
 
 import shutil
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
+
+from tf_transformer import Translator
 
 SECONDS = 60_000
 
@@ -127,3 +130,40 @@ def test_what_is_refused_is_shown(page):
     page.keyboard.press("Enter")
     expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
     expect(page.get_by_role("alert")).to_be_empty()
+
+
+def test_attention_of_every_kind_layer_and_head_is_shown(page, copy_run):
+    """What the squares say is what the run's translator gives."""
+    found = Translator.load(copy_run).attention("a b c")
+    page.keyboard.type("a b c")
+    page.keyboard.press("Enter")
+    expect(page.locator(".attention tbody tr").first).to_be_visible(timeout=SECONDS)
+    kind, layer, head = (page.locator(f".attention select.{name}") for name in ("kind", "layer", "head"))
+    layers, heads = found.weights.shape[:2]
+    assert layer.locator("option").all_inner_texts() == [str(i + 1) for i in range(layers)]
+    assert head.locator("option").all_inner_texts() == ["mean of all", *(str(i + 1) for i in range(heads))]
+
+    def shown():
+        texts = page.locator(".attention tbody tr").evaluate_all(
+            "rows => rows.map(row => [...row.querySelectorAll('td')].map(one => one.textContent))"
+        )
+        return np.array([[float(text) for text in row] for row in texts])
+
+    np.testing.assert_allclose(shown(), found.weights[-1].mean(axis=0), atol=0.011)
+    for name, weights, columns in (
+        ("encoder", found.encoder, found.source_tokens),
+        ("decoder", found.decoder, found.read_tokens),
+        ("cross", found.weights, found.source_tokens),
+    ):
+        kind.select_option(name)
+        for i, j in ((0, 0), (layers - 1, heads - 1)):
+            layer.select_option(str(i))
+            head.select_option(str(j))
+            np.testing.assert_allclose(shown(), weights[i, j], atol=0.011)
+        heads_of_columns = page.locator(".attention thead th").all_inner_texts()
+        assert heads_of_columns == [token.replace("\u2581", "\u00b7") for token in columns]
+    kind.focus()
+    page.keyboard.press("ArrowDown")  # by the keyboard as well
+    assert kind.input_value() == "encoder"
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert page.said == []

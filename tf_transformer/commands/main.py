@@ -44,14 +44,14 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tf-transformer {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", help=argparse.SUPPRESS, prog="tf-transformer")
-    parser.set_defaults(run=lambda options: parser.print_help())
+    parser.set_defaults(run=lambda options: parser.print_help(), parser=parser)
     for name, command in COMMANDS.items():
         summary = command.SUMMARY
         shape = argparse.RawDescriptionHelpFormatter
         sub = commands.add_parser(name, description=summary, formatter_class=shape)
         command.add_options(sub)
         sub.epilog = f"example:\n  {command.EXAMPLE}" + (f"\n\n{sub.epilog}" if sub.epilog else "")
-        sub.set_defaults(run=command.run)
+        sub.set_defaults(run=command.run, parser=sub)
     return parser
 
 
@@ -68,7 +68,10 @@ def _overview() -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit code: 0, or 2 for input that the user can mend."""
-    return run_command(parser().parse_args(arguments))
+    options, unknown = parser().parse_known_args(arguments)
+    if unknown:
+        options.parser.refuse(unknown)
+    return run_command(options)
 
 
 def run_command(options: argparse.Namespace) -> int:

@@ -1,8 +1,10 @@
 """What the options of the commands are made of."""
 
 import argparse
+import difflib
 import math
 import typing
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from tf_transformer.config.overrides import as_typed, field_of, hint_of, parse_setting
@@ -18,6 +20,12 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any):
         super().__init__(**settings, allow_abbrev=False)
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """Print which arguments are unknown, and the option that the first may mean; exit with code 2."""
+        option = unknown[0].partition("=")[0]
+        close = difflib.get_close_matches(option, self._option_string_actions, n=1)
+        self.error(f"unrecognized arguments: {' '.join(unknown)}" + (f": did you mean {close[0]}?" if close else ""))
 
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with code 2."""

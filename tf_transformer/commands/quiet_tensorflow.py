@@ -19,7 +19,7 @@ def said_on_failure() -> Iterator[None]:
         os.dup2(said.fileno(), 2)
         try:
             yield
-        except InputError:
+        except (InputError, KeyboardInterrupt):
             raise  # it says what is wrong in one line
         except BaseException:
             said.seek(0)

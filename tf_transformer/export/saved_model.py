@@ -45,7 +45,9 @@ def export(
     - `translate_n_best`: `translations` (string, [B, n], where n is the beam size, or 1 with sampling), `scores`
       (float32, [B, n]: log-probability divided by the length penalty), the best first;
     - `translate_with_attention`: `translation`, `source_tokens` (string, [B, S]), `target_tokens` (string, [B, T]),
-      `attention` (float32, [B, T, S]: the mean of the heads of `decoding.attention_layer`).
+      `attention` (float32, [B, T, S]: the mean of the heads of `decoding.attention_layer`);
+    - `attention`: `translation`, `source_tokens`, `target_tokens`, `read_tokens` (string, [B, R]), and `encoder`,
+      `decoder` and `cross` (float32, [B, layers, heads, rows, columns]: see `AllAttention`).
 
     `score` takes `source` and `target` (string, [B]) and gives `log_probability` (float32, [B]: summed),
     `token_log_probabilities` (float32, [B, T]), `tokens` (int32, [B]: the number in the target, including the end
@@ -126,6 +128,11 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
         found = translator.translate_with_attention(text, named(languages))._asdict()
         return {"translation": found.pop("texts"), **found}
 
+    @tf.function(input_signature=[text, *pair], autograph=False)
+    def attention(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.translate_with_all_attention(text, named(languages))._asdict()
+        return {"translation": found.pop("texts"), **found}
+
     @tf.function(input_signature=[source, target, *pair], autograph=False)
     def score(source: tf.Tensor, target: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
         found = translator.score(source, target, named(languages))._asdict()
@@ -135,7 +142,7 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
     def count_tokens(text: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"tokens": translator.count(text)}
 
-    functions = [serving_default, translate_n_best, translate_with_attention, score, count_tokens]
+    functions = [serving_default, translate_n_best, translate_with_attention, attention, score, count_tokens]
     if is_of_several:
         functions.append(translate_to)
     module = tf.Module()

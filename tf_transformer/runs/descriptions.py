@@ -69,8 +69,18 @@ def describe(path: str | Path) -> dict[str, Any]:
             raise InputError(
                 f"{folder} was left by training that was stopped as it began: run the same train command again"
             ) from None
-        raise InputError(f"{folder} is not a {kind}: {place} is missing or damaged") from None
+        raise InputError(f"{folder} is not a {kind}: {_reason(folder, place)}") from None
     return description
+
+
+def _reason(folder: Path, place: Path) -> str:
+    """Return why a folder has no description."""
+    if not folder.exists():
+        return "there is no such folder"
+    versions = [path for path in folder.glob("[0-9]*") if is_export(path) or is_litert(path)]
+    if versions:
+        return f"it holds versions of an export, so give one, such as {max(versions, key=lambda path: path.name)}"
+    return f"{place} is missing or damaged"
 
 
 class Described:

@@ -17,8 +17,10 @@ def summary_of(description: Mapping[str, Any], others: str = "between any of {li
     """
     config = description["config"]
     source, target = direction_of(config)
+    known = description.get("languages", ())
+    is_named = known or (source, target) != ("source", "target")
     return {
-        "Languages": _languages(source, target, description.get("languages", ()), others),
+        **({"Languages": _languages(source, target, known, others)} if is_named else {}),
         **_history(description),
         **_size(description),
         **_metrics(description.get("checkpoint") or {}),

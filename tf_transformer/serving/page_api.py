@@ -19,6 +19,8 @@ from tf_transformer.serving.version import Version
 
 FILES = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 """The files of the page, of which the first is index.html."""
+ALL_ATTENTION = "attention"
+"""The signature of exports that gives the attention of all kinds, layers and heads; older exports lack it."""
 HEADERS = {
     # The page loads nothing from elsewhere, and no other page can embed it.
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -51,11 +53,20 @@ class PageApi:
         )
 
     async def attention(self, request: Request) -> Response:
-        """Show what each token of the translation of a line attended to."""
+        """Show what the tokens of a line and of its translation attended to, as far as the model gives it."""
         text, asked = await self._text(request)
+        version = self._model.version
+        if ALL_ATTENTION in version.signatures.inputs:
+            try:
+                return await self._predict(*(request, version, ALL_ATTENTION, [text], asked), _all_attention)
+            except Refused as error:
+                if error.status != 400:
+                    raise
+                # Of a long text all layers and heads are too much for an answer; what the text itself has wrong, the
+                # other signature refuses as well.
         return await self._predict(
-            *(request, self._model.version, "translate_with_attention", [text], asked),
-            lambda rows: {key: rows[0][key] for key in ("source_tokens", "target_tokens", "attention")},
+            *(request, version, "translate_with_attention", [text], asked),
+            lambda rows: _tokens(rows[0]) | {"kinds": {"cross": [[rows[0]["attention"]]]}},
         )
 
     async def _text(self, request: Request) -> tuple[str, dict[str, Any]]:
@@ -113,6 +124,17 @@ def file(name: str, kind: str) -> Handler:
         return Response(text, media_type=kind, headers=HEADERS)
 
     return give
+
+
+def _tokens(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: row[key] for key in ("source_tokens", "target_tokens", "read_tokens") if key in row}
+
+
+def _all_attention(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return tokens and weights [layers][heads][rows][columns] of each kind, rounded: that is all that is seen."""
+    (row,) = rows
+    kinds = {kind: np.round(np.asarray(row[kind], float), 3).tolist() for kind in ("cross", "encoder", "decoder")}
+    return _tokens(row) | {"kinds": kinds}
 
 
 def _line(row: dict[str, Any]) -> dict[str, Any]:

@@ -85,6 +85,27 @@ class Aligned(NamedTuple):
     """[B], as in `Source`"""
 
 
+class AllAttention(NamedTuple):
+    """Translations of B sentences, with the weights of all attention; L layers, H heads; 0 where a row is padding."""
+
+    texts: tf.Tensor
+    """[B], string"""
+    source_tokens: tf.Tensor
+    """[B, S], string: the pieces, with the end token; padding is empty"""
+    target_tokens: tf.Tensor
+    """[B, T], string, likewise"""
+    read_tokens: tf.Tensor
+    """[B, R], string: what the decoder read, the start token first, then the language where the model has several"""
+    encoder: tf.Tensor
+    """[B, L, H, S, S], float32: of the source to itself"""
+    decoder: tf.Tensor
+    """[B, L, H, T, R], float32: of each target token to what the decoder had read"""
+    cross: tf.Tensor
+    """[B, L, H, T, S], float32: of each target token to the source"""
+    is_truncated: tf.Tensor
+    """[B], as in `Source`"""
+
+
 class TextTranslator(Protocol):
     """The interface of everything that translates Python strings."""
 

@@ -15,6 +15,7 @@ from tf_transformer.runs.weights import check_backend, load
 from tf_transformer.tokenizers import END, PAD, START, Tokenizer, text_of
 from tf_transformer.translation.results import (
     Aligned,
+    AllAttention,
     Attention,
     Languages,
     Scored,
@@ -140,6 +141,28 @@ class Translator(tf.Module):
             self.source_tokenizer.pieces_of(source.ids),
             self.target_tokenizer.pieces_of(target_ids),
             tf.where(target_ids[:, :, None] == PAD, 0.0, attention),
+            source.is_truncated,
+        )
+
+    def translate_with_all_attention(self, text: tf.Tensor, languages: Languages | None = None) -> AllAttention:
+        """Translate strings [B], and show the attention of all three kinds, of every layer and head."""
+        source, found = self.search(text, languages=languages)
+        target_ids = _without_padding(found.ids[:, 0])
+        read, before = self._read(target_ids, languages)
+        encoder, decoder, cross = (
+            tf.cast(tf.stack(layers, axis=1), tf.float32) for layers in self.model.attention((source.ids, read))
+        )
+        is_source, is_target = (
+            tf.cast(ids != PAD, tf.float32)[:, None, None, :, None] for ids in (source.ids, target_ids)
+        )
+        return AllAttention(
+            self.target_tokenizer.detokenize(target_ids),
+            self.source_tokenizer.pieces_of(source.ids),
+            self.target_tokenizer.pieces_of(target_ids),
+            self.target_tokenizer.pieces_of(read),
+            encoder * is_source,
+            decoder[:, :, :, before:] * is_target,
+            cross[:, :, :, before:] * is_target,
             source.is_truncated,
         )
 

@@ -1,6 +1,7 @@
 """Callbacks of validation: averaged weights, translations with BLEU, and early stopping."""
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -88,6 +89,8 @@ class TranslateValidation(keras.callbacks.Callback):
         count = max(self.samples, self.bleu_sentences if is_scored else 0)
         if not count:
             return
+        if sys.stdout.isatty():
+            print()  # ends the line of the progress bar
         sources, references = self.pairs.sources[:count], self.pairs.targets[:count]
         with averaged(self.model):
             translations = self._translate(sources)
