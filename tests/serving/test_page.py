@@ -157,8 +157,8 @@ def test_attention_of_every_kind_layer_and_head_is_shown(page, copy_run):
     ):
         kind.select_option(name)
         for i, j in ((0, 0), (layers - 1, heads - 1)):
-            layer.select_option(str(i))
-            head.select_option(str(j))
+            layer.select_option(index=i)
+            head.select_option(index=j + 1)  # after the mean
             np.testing.assert_allclose(shown(), weights[i, j], atol=0.011)
         heads_of_columns = page.locator(".attention thead th").all_inner_texts()
         assert heads_of_columns == [token.replace("\u2581", "\u00b7") for token in columns]
