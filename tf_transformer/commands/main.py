@@ -93,6 +93,8 @@ def run_command(options: argparse.Namespace) -> int:
         reason = error.strerror or str(error)
         return _fail(f"{error.filename}: {reason}" if error.filename else reason)
     except KeyboardInterrupt:
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # after the terminal's ^C
         return 130
     return 0
 
