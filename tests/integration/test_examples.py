@@ -90,6 +90,20 @@ def test_the_tutorial_as_script_and_as_notebook(tmp_path):
     assert re.sub(r"\s", "", code) in re.sub(r"\s|%%", "", script).replace("[markdown]", "")
 
 
+@pytest.mark.long
+def test_wordpiece(tmp_path):
+    out = run("import wordpiece; print(wordpiece.main(updates=12))", tmp_path)
+    assert re.search(r"^\['.*', '.*'\]$", out, flags=re.M)
+    code = """
+import wordpiece
+tokenizer = wordpiece.tokenizer_of(["The cat sleeps.", "The cats slept."] * 50, 60)
+ids = wordpiece.encoded(tokenizer, ["The cat sleeps."])
+assert ids[0][-1] == 3 and 1 not in ids[0] and min(ids[0][:-1]) > 3, ids
+print(b" ".join(tokenizer.detokenize([ids[0][:-1]]).to_list()[0]).decode())
+"""
+    assert run(code, tmp_path) == "The cat sleeps .\n"
+
+
 def test_load_export(copy_export, capsys):
     assert module(EXAMPLES / "load_export.py").main(str(copy_export), SENTENCES) == SENTENCES
     out = capsys.readouterr().out
