@@ -58,7 +58,7 @@ def test_a_long_line_is_cut_and_said_to_be(translate, caplog):
     code, found, _ = translate("--set", "decoding.max_source_length=30", lines=lines)
     assert code == 0
     assert [*found[:2], *found[3:]] == SOURCES
-    assert [record.message for record in caplog.records if "cut: " in record.message] == [
+    assert [record.message for record in caplog.records if "was cut" in record.message] == [
         "line 3 was cut, because it has more tokens than max_source_length or than the model has positions: "
         f"{lines[2]:.60} ..."
     ]
@@ -152,7 +152,7 @@ def test_what_the_page_shows_runs(copy_run, tmp_path, monkeypatch, capfd):
     if importlib.util.find_spec("matplotlib"):  # of the extra `plots`
         importlib.import_module("matplotlib").use("agg")
         exec(plot, names)
-        assert (tmp_path / "attention.png").stat().st_size > 1000
+        assert (tmp_path / "attention.svg").stat().st_size > 1000
 
 
 def test_what_cannot_be_scored_is_refused(copy_run, tmp_path, capsys):

@@ -131,8 +131,12 @@ def test_the_page_gets_all_there_is_to_show(client, exported):
     assert all(math.isfinite(row["score"]) for row in line["n_best"])
     assert line["is_truncated"] is False
     shown = client.post("/page/attention", json={"text": TEXT}).json()
-    assert np.shape(shown["attention"]) == (len(shown["target_tokens"]), len(shown["source_tokens"]))
-    assert len(shown["source_tokens"]) == 4
+    target, source, read = (len(shown[f"{kind}_tokens"]) for kind in ("target", "source", "read"))
+    sizes = {"cross": (target, source), "encoder": (source, source), "decoder": (target, read)}
+    layers = {np.shape(shown["kinds"][kind])[:2] for kind in sizes}
+    assert len(layers) == 1
+    assert {kind: np.shape(weights)[2:] for kind, weights in shown["kinds"].items()} == sizes
+    assert source == 4
     for path in ("/page/translate", "/page/attention"):
         refused = client.post(path, json={"text": " \n "})
         assert (refused.status_code, refused.json()) == (400, {"error": "give 'text', a sentence or several lines"})

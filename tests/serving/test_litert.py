@@ -24,10 +24,13 @@ def folder(copy_litert):
 
 def test_signatures_are_those_of_a_saved_model(folder, copy_export):
     ours, theirs = litert.load(folder / "1"), saved_model.load(copy_export)
-    assert ours.inputs == theirs.inputs
-    assert ours.outputs == theirs.outputs
+    only_theirs = {"attention"}  # a step in LiteRT gives the attention of one layer
+    assert ours.inputs == {name: of for name, of in theirs.inputs.items() if name not in only_theirs}
+    assert ours.outputs == {name: of for name, of in theirs.outputs.items() if name not in only_theirs}
     assert ours.regular == theirs.regular
     for name, shown in theirs.metadata["signature_def"]["signature_def"].items():
+        if name in only_theirs:
+            continue
         for side in ("inputs", "outputs"):
             for key, tensor in shown[side].items():
                 other = ours.metadata["signature_def"]["signature_def"][name][side][key]
@@ -69,4 +72,5 @@ def test_a_server_serves_it(folder, start_server):
         request = urllib.request.Request(f"{served.url}/page/{path}", json.dumps(asked).encode(), headers)
         with urllib.request.urlopen(request) as answer:
             found = json.load(answer)
-    assert np.shape(found["attention"]) == (len(found["target_tokens"]), len(found["source_tokens"]))
+    assert list(found["kinds"]) == ["cross"]
+    assert np.shape(found["kinds"]["cross"]) == (1, 1, len(found["target_tokens"]), len(found["source_tokens"]))

@@ -95,7 +95,10 @@ REFUSED = {
     "one name too many": ({"inputs": {"text": [TEXT], "x": [TEXT]}}, "Received: text, x"),
     "mixed": ({"instances": [{"text": TEXT}, TEXT]}, "must all be objects of named inputs, or all be strings"),
     "base64": ({"instances": [{"b64": "?"}]}, "b64 value that is not base64"),
-    "signature": ({"instances": [TEXT], "signature_name": "x"}, "there is no signature 'x': call one of count_tokens,"),
+    "signature": (
+        {"instances": [TEXT], "signature_name": "x"},
+        "there is no signature 'x': call one of attention,",
+    ),
     "empty signature type": ({"instances": [TEXT], "signature_name": {}}, "must be a string. Received: dict"),
     "signature type": ({"instances": [TEXT], "signature_name": 3}, "must be a string. Received: int"),
     "unnamed of two": ({"instances": [TEXT], "signature_name": "score"}, "name the inputs of this signature: source"),
