@@ -103,14 +103,14 @@ def page(browser, start_server, export):  # noqa: F811
 
 def test_the_page_offers_the_languages(page, translate):
     expect(page.locator("#languages")).to_be_visible()
-    for side, preset in (("From", "eng_Latn"), ("To", "deu_Latn")):
-        choice = page.get_by_label(side, exact=True)
+    for side, preset in (("source", "eng_Latn"), ("target", "deu_Latn")):
+        choice = page.locator(f"#{side}_language")
         assert choice.locator("option").all_inner_texts() == ["eng_Latn", "deu_Latn"]
         expect(choice).to_have_value(preset)
-    page.get_by_label("From", exact=True).select_option("deu_Latn")
-    page.get_by_label("To", exact=True).select_option("eng_Latn")
+    page.locator("#source_language").select_option("deu_Latn")
+    page.locator("#target_language").select_option("eng_Latn")
     page.locator("textarea").fill(GERMAN)
     page.keyboard.press("Enter")
     expect(page.locator("#translation")).to_have_text(translate(GERMAN, "deu_Latn", "eng_Latn"), timeout=SECONDS)
-    expect(page.get_by_label("To", exact=True)).to_have_value("eng_Latn")
+    expect(page.locator("#target_language")).to_have_value("eng_Latn")
     expect(page.locator(".attention thead th").first).to_have_text("deu_Latn", timeout=SECONDS)

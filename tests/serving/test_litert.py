@@ -37,7 +37,7 @@ def test_signatures_are_those_of_a_saved_model(folder, copy_export):
                 assert other["dtype"] == tensor["dtype"]
                 assert len(other["tensor_shape"]["dim"]) == len(tensor["tensor_shape"]["dim"])
     sentences = [*SENTENCES[:9], *ODD]
-    for name, inputs in theirs.inputs.items():
+    for name, inputs in ours.inputs.items():
         rows = [tuple(sentences[(i + j) % len(sentences)].encode() for j in range(len(inputs))) for i in range(14)]
         answers = [signatures.call(name, rows) for signatures in (ours, theirs)]
         assert ours.count(name, rows) == theirs.count(name, rows)
