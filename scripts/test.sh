@@ -11,4 +11,12 @@ sh scripts/install.sh "[test]"
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 .venv/bin/mypy
-.venv/bin/python -m pytest -q -m "$chosen" --numprocesses 2 --dist worksteal --durations=10
+
+tests() {
+    .venv/bin/python -m pytest -q -m "$chosen" --numprocesses 2 --dist worksteal --durations=10 "$@"
+}
+
+# In three parts, each in processes of its own: TensorFlow does not give back the memory of SavedModels that were loaded.
+tests tests/serving
+tests tests/integration tests/training tests/translation
+tests tests --ignore=tests/serving --ignore=tests/integration --ignore=tests/training --ignore=tests/translation
