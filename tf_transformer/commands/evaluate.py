@@ -120,12 +120,7 @@ def _translations(model: "TextTranslator", pairs: Pairs, options: argparse.Names
     lines = translate_lines(
         model.translate_strings, pairs.sources, count=model.count_tokens, batch_tokens=options.batch_tokens
     )
-    translations = []
-    with progress_bar("translating", "sentences", len(pairs.sources), leave=False) as bar:
-        for translation in lines:
-            translations.append(translation)
-            bar.update()
-    return translations
+    return list(progress_bar("translating", "sentences", len(pairs.sources), iterable=lines, leave=False))
 
 
 def _others(options: argparse.Namespace, pairs: Pairs) -> list[str]:

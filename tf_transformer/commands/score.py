@@ -41,13 +41,11 @@ def run(options: argparse.Namespace) -> None:
 
     scored = translate_lines(model.score_strings, _pairs_of(*files), count=count, batch_tokens=options.batch_tokens)
     total, tokens = 0.0, 0
-    with progress_bar("scoring", "pairs", leave=False, disable=sys.stdout.isatty()) as bar:
-        for of_tokens in scored:
-            mean = sum(of_tokens) / len(of_tokens)
-            numbers = [sum(of_tokens), math.exp(-mean), *(of_tokens if options.tokens else ())]
-            print("\t".join(f"{number:.4f}" for number in numbers))
-            total, tokens = total + sum(of_tokens), tokens + len(of_tokens)
-            bar.update()
+    for of_tokens in progress_bar("scoring", "pairs", iterable=scored, leave=False, disable=sys.stdout.isatty()):
+        mean = sum(of_tokens) / len(of_tokens)
+        numbers = [sum(of_tokens), math.exp(-mean), *(of_tokens if options.tokens else ())]
+        print("\t".join(f"{number:.4f}" for number in numbers))
+        total, tokens = total + sum(of_tokens), tokens + len(of_tokens)
     if tokens:
         print(f"{tokens} tokens, perplexity {math.exp(-total / tokens):.4f}", file=sys.stderr)
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from tf_transformer.config import DecodingConfig
@@ -148,10 +147,7 @@ class Translator(tf.Module):
         """Translate strings [B], and show the attention of all three kinds, of every layer and head."""
         source, found = self.search(text, languages=languages)
         target_ids = _without_padding(found.ids[:, 0])
-        read, before = self._read(target_ids, languages)
-        encoder, decoder, cross = (
-            tf.cast(tf.stack(layers, axis=1), tf.float32) for layers in self.model.attention((source.ids, read))
-        )
+        read, encoder, decoder, cross = self._all_weights(source.ids, target_ids, languages)
         is_source, is_target = (
             tf.cast(ids != PAD, tf.float32)[:, None, None, :, None] for ids in (source.ids, target_ids)
         )
@@ -161,8 +157,8 @@ class Translator(tf.Module):
             self.target_tokenizer.pieces_of(target_ids),
             self.target_tokenizer.pieces_of(read),
             encoder * is_source,
-            decoder[:, :, :, before:] * is_target,
-            cross[:, :, :, before:] * is_target,
+            decoder * is_target,
+            cross * is_target,
             source.is_truncated,
         )
 
@@ -184,14 +180,13 @@ class Translator(tf.Module):
             target: its translation; by default the one that the search finds.
         """
         self._check_directed()
-        source_ids, target_ids = self._ids(text_of([source]))
-        if target is not None:
+        if target is None:
+            source_ids, target_ids = self._ids(text_of([source]))
+        else:
+            source_ids = self.encode_source(text_of([source])).ids
             target_ids = self._encode_target(text_of([target])).ids
-        read, before = self._read(target_ids, None)
-        encoder, decoder, cross = (
-            np.stack([layer[0].numpy().astype(np.float32) for layer in layers])
-            for layers in self.model.attention((source_ids, read))
-        )
+        read, *weights = self._all_weights(source_ids, target_ids, None)
+        encoder, decoder, cross = (of_all[0].numpy() for of_all in weights)
         of_source, of_target, of_read = (
             [piece.decode() for piece in tokenizer.pieces_of(ids[0]).numpy()]
             for tokenizer, ids in (
@@ -200,7 +195,20 @@ class Translator(tf.Module):
                 (self.target_tokenizer, read),
             )
         )
-        return Attention(of_source, of_target, cross[:, :, before:], encoder, decoder[:, :, before:], of_read)
+        return Attention(of_source, of_target, cross, encoder, decoder, of_read)
+
+    def _all_weights(
+        self, source_ids: tf.Tensor, target_ids: tf.Tensor, languages: Languages | None
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return what the decoder reads [B, R], and the weights of encoder, decoder and cross-attention, float32.
+
+        Those are [B, layers, heads, rows, columns]; the rows of the last two are the target tokens.
+        """
+        read, before = self._read(target_ids, languages)
+        encoder, decoder, cross = (
+            tf.cast(tf.stack(layers, axis=1), tf.float32) for layers in self.model.attention((source_ids, read))
+        )
+        return read, encoder, decoder[:, :, :, before:], cross[:, :, :, before:]
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def _ids(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -68,10 +68,11 @@ class EpochOrder(keras.callbacks.Callback):
         is_due = self.validate_every and updates(self.model) % self.validate_every == 0
         if (is_due or self.batches.is_last(batch) or self._is_done()) and not self.model.stop_training:
             self.model.stop_training = self.ended = True
-        self.place = self.batches.place if self.validate_every else TextPlace()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Let the next epoch begin, unless training is over or another callback has asked to stop."""
+        if self.validate_every:
+            self.place = self.batches.place
         if self.ended:
             self.model.stop_training = self._is_done()
             self.ended = False

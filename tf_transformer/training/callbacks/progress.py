@@ -11,6 +11,7 @@ import keras
 
 from tf_transformer.data import Batches
 from tf_transformer.files import written_whole
+from tf_transformer.progress import IN_LOG
 from tf_transformer.runs.history import read_history
 from tf_transformer.training.callbacks.order import updates
 
@@ -116,10 +117,6 @@ class TensorBoard(keras.callbacks.TensorBoard):
         """Count from the updates made so far."""
         super().on_train_begin(logs)
         self._global_train_batch = updates(self.model)
-
-
-IN_LOG = 60.0
-"""Seconds between two lines of progress without a terminal."""
 
 
 class Progress(keras.callbacks.ProgbarLogger):
