@@ -36,7 +36,7 @@ class Search:
         layers, layer = len(model.decoder.stack), decoding.attention_layer
         if layer is not None and layer > layers:
             raise InputError(f"attention_layer must be at most {layers}, the number of layers. Received: {layer}")
-        self._compiled: dict[int, Any] = {}
+        self._traced: dict[int, Any] = {}
 
     def __call__(
         self, ids: tf.Tensor, keys: tf.Tensor, n_best: int = 1, prefix: Any = (), languages: Any = ()
@@ -62,7 +62,9 @@ class Search:
         if self.decoding.jit_compile:
             return self._find_compiled(ids, keys, limits, n_best, prefix, languages)
         uniform = self._uniform(keys, tf.reduce_max(tf.concat([limits, [1]], axis=0)))
-        return self._find(ids, limits, uniform, prefix, languages, n_best=n_best)
+        if tf.executing_eagerly():
+            return self._find(ids, limits, uniform, prefix, languages, n_best=n_best)
+        return self._traced_once(n_best)(ids, limits, uniform, prefix, languages)
 
     def alignment(self, ids: tf.Tensor, written: tf.Tensor) -> tf.Tensor:
         """Return how the token after each of `written` [B, T] attends to the source: [B, T, S], the mean over heads."""
@@ -85,12 +87,20 @@ class Search:
             prefix = tf.pad(prefix, [rows, [0, _power_of_two(length) - length]])
         if tf.is_tensor(languages):
             languages = tf.pad(languages, [rows])
-        if n_best not in self._compiled:
-            find = functools.partial(self._find, n_best=n_best, is_fixed=True)
-            self._compiled[n_best] = tf.function(find, jit_compile=True, autograph=False)
         ids = tf.pad(ids, [rows, [0, columns - width]])
-        found = self._compiled[n_best](ids, tf.pad(limits, [rows]), uniform, prefix, languages)
+        found = self._traced_once(n_best)(ids, tf.pad(limits, [rows]), uniform, prefix, languages)
         return tf.nest.map_structure(lambda tensor: tensor[:size], found)
+
+    def _traced_once(self, n_best: int) -> Any:
+        """Return `_find` as a function that all graphs with this search have in common, compiled if that is asked for.
+
+        The signatures of an export would have a copy each, and a server would load all of them.
+        """
+        if n_best not in self._traced:
+            compiled = self.decoding.jit_compile
+            find = functools.partial(self._find, n_best=n_best, is_fixed=compiled)
+            self._traced[n_best] = tf.function(find, jit_compile=compiled or None, autograph=False)
+        return self._traced[n_best]
 
     def _find(
         self,
