@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "tf_transformer"
 ORDER = [
-    {"errors", "registration", "version"},
+    {"candidates", "errors", "registration", "version"},
     {"config", "evaluation", "files", "in_batches", "lines", "lock", "plotting", "progress"},
     {"vocabulary"},
     {"decoding", "model", "tokenizers"},

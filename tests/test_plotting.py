@@ -8,9 +8,9 @@ import pytest
 from matplotlib.text import Text
 
 from tf_transformer import plotting
+from tf_transformer.candidates import DROPPED, FINISHED, KEPT, Candidate
 from tf_transformer.errors import InputError
 from tf_transformer.plotting.architecture import Part, Tower
-from tf_transformer.plotting.beam import DROPPED, FINISHED, KEPT, Node
 
 RANDOM = np.random.default_rng(3)
 
@@ -126,8 +126,8 @@ def test_lengths_shows_the_mean_padding_of_each_width():
 
 def test_beam_draws_each_candidate_once_and_the_best_path_bold():
     steps = [
-        [Node("a", 0, -0.5, KEPT, None, True), Node("b", 0, -1.25, KEPT, None, False)],
-        [Node("c", 1, -2.0, DROPPED, None, False), Node("</s>", 0, -0.75, FINISHED, -0.7, True)],
+        [Candidate("a", 0, -0.5, KEPT, None, True), Candidate("b", 0, -1.25, KEPT, None, False)],
+        [Candidate("c", 1, -2.0, DROPPED, None, False), Candidate("</s>", 0, -0.75, FINISHED, -0.7, True)],
     ]
     figure = plotting.beam(steps, "title")
     (axis,) = shown(figure)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tf_transformer.candidates import FINISHED, KEPT
 from tf_transformer.commands.main import main
 from tf_transformer.commands.plot import KINDS
 from tf_transformer.translation import tree as trees
@@ -65,16 +66,16 @@ def test_the_tree_is_that_of_the_search(copy_run, beam_size, alpha):
     steps = trees.search_tree(translator, SENTENCE)
     finished = {}
     for number, step in enumerate(steps):
-        assert sum(candidate.status == trees.KEPT for candidate in step) <= beam_size
+        assert sum(candidate.status == KEPT for candidate in step) <= beam_size
         log_probabilities = [candidate.log_probability for candidate in step]
         assert log_probabilities == sorted(log_probabilities, reverse=True)
         assert len(step) <= 2 * beam_size
         for candidate in step:
             before = steps[number - 1][candidate.parent] if number else None
             if before is not None:
-                assert before.status == trees.KEPT
+                assert before.status == KEPT
                 assert candidate.log_probability <= before.log_probability + 1e-6
-            if candidate.status == trees.FINISHED:
+            if candidate.status == FINISHED:
                 pieces, place = [], candidate
                 for earlier in range(number, -1, -1):
                     pieces.append(place.token)
@@ -85,7 +86,7 @@ def test_the_tree_is_that_of_the_search(copy_run, beam_size, alpha):
     for text, score in found:
         if np.isfinite(score):
             assert finished[text] == pytest.approx(score, abs=1e-4)
-    assert steps[-1][-1].status != trees.KEPT
+    assert steps[-1][-1].status != KEPT
     best = [candidate.token for step in steps for candidate in step if candidate.is_best]
     assert "".join(best).replace("</s>", "").replace("▁", " ").strip() == found[0][0]
 

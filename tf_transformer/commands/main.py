@@ -19,7 +19,7 @@ from tf_transformer.commands import (
     train,
     translate,
 )
-from tf_transformer.commands.options import Parser
+from tf_transformer.commands.options import Parser, example_of, with_examples
 from tf_transformer.errors import InputError
 from tf_transformer.version import __version__
 
@@ -38,7 +38,8 @@ def parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="tf-transformer",
         usage="tf-transformer COMMAND ...",
-        description="Train a Transformer on parallel text, translate with it, and serve it.\n\n" + _overview(),
+        description="Train a Transformer on parallel text, translate with it, and serve it.\n\n"
+        + "\n\n".join(f"{what}:\n{with_examples(commands, 10)}" for what, commands in WORK.items()),
         epilog="Each command explains its options: tf-transformer COMMAND --help",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -50,20 +51,9 @@ def parser() -> argparse.ArgumentParser:
         shape = argparse.RawDescriptionHelpFormatter
         sub = commands.add_parser(name, description=summary, formatter_class=shape)
         command.add_options(sub)
-        sub.epilog = f"example:\n  {command.EXAMPLE}" + (f"\n\n{sub.epilog}" if sub.epilog else "")
+        sub.epilog = example_of(command) + (f"\n\n{sub.epilog}" if sub.epilog else "")
         sub.set_defaults(run=command.run, parser=sub)
     return parser
-
-
-def _overview() -> str:
-    """Return what the commands do, with an example of each."""
-    lines = []
-    for what, commands in WORK.items():
-        lines += [f"{what}:"]
-        for name, command in commands.items():
-            lines += [f"  {name:10} {command.SUMMARY}", f"  {'':10}   $ {command.EXAMPLE}"]
-        lines += [""]
-    return "\n".join(lines)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -4,7 +4,8 @@ import argparse
 import difflib
 import math
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any, NoReturn
 
 from tf_transformer.config.overrides import as_typed, field_of, hint_of, parse_setting
@@ -30,6 +31,18 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with code 2."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def with_examples(parts: Mapping[str, ModuleType], width: int) -> str:
+    """Return a line and an example for each part, a module with `SUMMARY` and `EXAMPLE`; names take `width` places."""
+    return "\n".join(
+        f"  {name:{width}} {part.SUMMARY}\n  {'':{width}}   $ {part.EXAMPLE}" for name, part in parts.items()
+    )
+
+
+def example_of(part: ModuleType) -> str:
+    """Return what stands below the options of a part."""
+    return f"example:\n  {part.EXAMPLE}"
 
 
 def add_settings(parser: Any, section: str, *keys: str, default: str | None = None) -> None:

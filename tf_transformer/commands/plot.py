@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from tf_transformer.commands.options import example_of, with_examples
 from tf_transformer.commands.plots import (
     architecture,
     attention,
@@ -35,14 +36,13 @@ KINDS = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    shown = "\n".join(f"  {name:16} {kind.SUMMARY}\n  {'':16}   $ {kind.EXAMPLE}" for name, kind in KINDS.items())
-    parser.epilog = f"kinds:\n{shown}\n"
+    parser.epilog = f"kinds:\n{with_examples(KINDS, 16)}\n"
     kinds = parser.add_subparsers(metavar="KIND", required=True, help="what to draw; see below")
     for name, kind in KINDS.items():
         sub = kinds.add_parser(
             name,
             description=kind.SUMMARY,
-            epilog=f"example:\n  {kind.EXAMPLE}",
+            epilog=example_of(kind),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         kind.add_options(sub)

@@ -1,38 +1,22 @@
 """The tree of a beam search."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from tf_transformer.candidates import DROPPED, FINISHED, KEPT, Candidate
 from tf_transformer.plotting.style import COLOURS, new_figure, style
 
-KEPT, DROPPED, FINISHED = "kept", "dropped", "finished"
 LOOKS: dict[str, tuple[str, Any]] = {KEPT: (COLOURS[0], "-"), DROPPED: ("#888888", ":"), FINISHED: (COLOURS[1], "-")}
 
 
-class Node(NamedTuple):
-    """A token that continues a hypothesis."""
-
-    token: str
-    parent: int
-    """its place among the nodes of the step before; the first step has the root, 0"""
-    log_probability: float
-    """of the hypothesis up to it"""
-    status: str
-    """whether it goes on (`kept`), was among the candidates only (`dropped`), or ends its hypothesis (`finished`)"""
-    score: float | None = None
-    """what a finished hypothesis is ranked by"""
-    is_best: bool = False
-    """whether the hypothesis of the highest score goes through it"""
-
-
-def beam(steps: Sequence[Sequence[Node]], title: str = "") -> Figure:
+def beam(steps: Sequence[Sequence[Candidate]], title: str = "") -> Figure:
     """Draw the candidates of every step of a search, the most probable at the top.
 
     Args:
-        steps: the nodes of each step, in the order in which they are drawn from the top.
+        steps: the candidates of each step, in the order in which they are drawn from the top.
         title: of the figure.
     """
     widest = max(map(len, steps))

@@ -6,30 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from tf_transformer.candidates import DROPPED, FINISHED, KEPT, Candidate
 from tf_transformer.decoding import Rules, length_penalty
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import END, text_of
 from tf_transformer.translation.search import Search
 from tf_transformer.translation.translator import Translator
-
-KEPT, DROPPED, FINISHED = "kept", "dropped", "finished"
-
-
-class Candidate(NamedTuple):
-    """A token that might continue a hypothesis."""
-
-    token: str
-    """its piece"""
-    parent: int
-    """the index of the candidate that it continues, in the step before; 0 at the first step"""
-    log_probability: float
-    """of the hypothesis up to this token"""
-    status: str
-    """`kept` where the hypothesis goes on, `finished` where it ends and counts, `dropped` where neither"""
-    score: float | None
-    """the log-probability divided by the length penalty, if it is finished"""
-    is_best: bool
-    """whether it is part of the translation"""
 
 
 class _Seen(NamedTuple):

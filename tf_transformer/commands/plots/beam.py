@@ -22,10 +22,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def figure(options: argparse.Namespace) -> "Figure":
     """Return the picture."""
     from tf_transformer import plotting
-    from tf_transformer.plotting.beam import Node
 
     translator = translator_of(options)
     from tf_transformer.translation.tree import search_tree
 
-    tree = [[Node(*candidate) for candidate in step] for step in search_tree(translator, options.text)]
+    tree = search_tree(translator, options.text)
     return plotting.beam(tree, f"“{options.text}”, beam of {translator.decoding.hypotheses}")
