@@ -2,6 +2,9 @@
 
 import fcntl
 import os
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,3 +79,23 @@ def copy_litert(copy_run, made_once) -> Callable[[str], Path]:
         return made_once(f"copy_litert_{quantize}", export) / "1"
 
     return get
+
+
+@pytest.fixture(scope="session")
+def in_fresh_process():
+    """Runs Python code in a process of its own, which must succeed; gives what it printed."""
+
+    def run(code: str, timeout: float = 300, cwd: Path | None = None, **environment: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"} | environment,
+            check=False,
+            timeout=timeout,
+            cwd=cwd,
+        )
+        assert done.returncode == 0, done.stderr[-5000:]
+        return done.stdout
+
+    return run

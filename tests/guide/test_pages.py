@@ -1,10 +1,7 @@
 """The guide: its code runs, what it quotes is in the code, and both languages have the same pages."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -29,7 +26,7 @@ def blocks(page: Path, kind: str, quoted: bool = False) -> list[str]:
     return [code for language, rest, code in found if language == kind and ("file=" in rest) == quoted]
 
 
-def test_the_code_of_every_page_runs_and_what_it_asserts_holds(tmp_path):
+def test_the_code_of_every_page_runs_and_what_it_asserts_holds(tmp_path, in_fresh_process):
     """One process for all, so that TensorFlow is imported once; each page has names of its own."""
     pages = {page.name: "\n".join(blocks(page, "python")) for page in PAGES["en"]}
     assert len(pages) >= 18
@@ -45,15 +42,7 @@ for name, code in {pages!r}.items():
         raise SystemExit(name + chr(10) + traceback.format_exc())
     print(f"{{name}} {{time.perf_counter() - start:.1f}} s")
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    print(done.stdout)
+    print(in_fresh_process(code, cwd=tmp_path))
 
 
 @pytest.mark.parametrize(("language", "page"), ALL)

@@ -1,10 +1,9 @@
 """Every file of examples/ runs, in a short form, and does what it says."""
 
+import functools
 import importlib.util
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -24,12 +23,10 @@ def module(path: Path):
     return loaded
 
 
-def run(code: str, folder: Path, **environment: str) -> str:
-    """Run code in a process of its own, in a folder."""
-    settings = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(EXAMPLES)} | environment
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, env=settings)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+@pytest.fixture
+def run(in_fresh_process):
+    """Runs code that imports examples."""
+    return functools.partial(in_fresh_process, PYTHONPATH=str(EXAMPLES))
 
 
 def test_they_are_short_and_all_are_listed():
@@ -58,27 +55,27 @@ def test_text_classification_needs_positions():
     assert found[True] > 0.9 > 0.65 > found[False]
 
 
-def test_several_devices_find_the_same_losses(tmp_path):
+def test_several_devices_find_the_same_losses(tmp_path, run):
     code = "import json, several_devices; print(json.dumps(several_devices.main({}, updates=12)))"
-    one, two = (json.loads(run(code.format(devices), tmp_path).splitlines()[-1]) for devices in (1, 2))
+    one, two = (json.loads(run(code.format(devices), cwd=tmp_path).splitlines()[-1]) for devices in (1, 2))
     assert len(one) == 12
     assert one[-1] < one[0]
     assert two == pytest.approx(one, rel=1e-4)
 
 
 @pytest.mark.long
-def test_translator_from_tsv(tmp_path):
+def test_translator_from_tsv(tmp_path, run):
     (tmp_path / "pairs.tsv").write_text(
         "".join(f"{'a b ' * (i % 7 + 1)}{i}\t{i}{' x y' * (i % 7 + 1)}\n" for i in range(400))
     )
-    out = run("import translator_from_tsv as t; t.main('pairs.tsv', updates=12)", tmp_path)
+    out = run("import translator_from_tsv as t; t.main('pairs.tsv', updates=12)", cwd=tmp_path)
     assert re.search(r"BLEU [\d.]+ on \d+ sentences", out)
     assert (tmp_path / "runs/example/export/1/saved_model.pb").exists()
 
 
 @pytest.mark.long
-def test_the_tutorial_as_script_and_as_notebook(tmp_path):
-    out = run("import tf_tutorial", tmp_path, TUTORIAL_STEPS="12")
+def test_the_tutorial_as_script_and_as_notebook(tmp_path, run):
+    out = run("import tf_tutorial", cwd=tmp_path, TUTORIAL_STEPS="12")
     assert "(2048, 512)" in out and re.search(r"^\(2, 8, \d+, 1[0-9]\)$", out, flags=re.M)
     sys.path.insert(0, str(ROOT / "scripts"))
     from notebook import notebook
@@ -91,8 +88,8 @@ def test_the_tutorial_as_script_and_as_notebook(tmp_path):
 
 
 @pytest.mark.long
-def test_wordpiece(tmp_path):
-    out = run("import wordpiece; print(wordpiece.main(updates=12))", tmp_path)
+def test_wordpiece(tmp_path, run):
+    out = run("import wordpiece; print(wordpiece.main(updates=12))", cwd=tmp_path)
     assert re.search(r"^\['.*', '.*'\]$", out, flags=re.M)
     code = """
 import wordpiece
@@ -101,7 +98,7 @@ ids = wordpiece.encoded(tokenizer, ["The cat sleeps."])
 assert ids[0][-1] == 3 and 1 not in ids[0] and min(ids[0][:-1]) > 3, ids
 print(b" ".join(tokenizer.detokenize([ids[0][:-1]]).to_list()[0]).decode())
 """
-    assert run(code, tmp_path) == "The cat sleeps .\n"
+    assert run(code, cwd=tmp_path) == "The cat sleeps .\n"
 
 
 def test_load_export(copy_export, capsys):

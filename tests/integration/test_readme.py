@@ -1,10 +1,7 @@
 """What the README shows runs."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,39 +14,24 @@ PAGES = {path.name: path.read_text("utf-8") for path in (ROOT / "README.md", *so
 
 
 @pytest.mark.parametrize("page", ["README.md", "training.md"])
-def test_the_python_example_runs_and_is_short(page, tmp_path):
+def test_the_python_example_runs_and_is_short(page, tmp_path, in_fresh_process):
     (code,) = [block for block in re.findall(r"```python\n(.*?)```", PAGES[page], flags=re.S) if ".fit(" in block]
     assert len(code.splitlines()) <= 40
     code = re.sub(r"epochs=\d+", "epochs=1", code).replace("1024", "4096")  # fewer steps
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-    )
-    assert done.returncode == 0, done.stderr
-    losses = [float(number) for number in re.findall(r"val_loss: ([\d.]+)", done.stdout)]
+    printed = in_fresh_process(code, cwd=tmp_path)
+    losses = [float(number) for number in re.findall(r"val_loss: ([\d.]+)", printed)]
     assert losses
     assert losses[-1] < 6  # 6.9 is that of 1,000 equally probable tokens
-    assert "val_loss" not in done.stdout.splitlines()[-1]  # a translation, which may still be empty
+    assert "val_loss" not in printed.splitlines()[-1]  # a translation, which may still be empty
 
 
-def test_the_python_of_the_page_for_keras_runs_and_prints_what_it_says(tmp_path):
+def test_the_python_of_the_page_for_keras_runs_and_prints_what_it_says(tmp_path, in_fresh_process):
     blocks = re.findall(r"```python\n(.*?)```", PAGES["keras.md"], flags=re.S)
     assert len(blocks) >= 4
     # One process: TensorFlow is imported once.
     code = "\nprint('----')\n".join(f"exec({block!r}, {{}})" for block in blocks)
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-    )
-    assert done.returncode == 0, done.stderr
-    for block, printed in zip(blocks, done.stdout.split("----\n"), strict=True):
+    parts = in_fresh_process(code, cwd=tmp_path)
+    for block, printed in zip(blocks, parts.split("----\n"), strict=True):
         said = re.findall(r"^print\(.*\)  # (.*)$", block, flags=re.M)
         assert said
         for line, comment in zip(printed.splitlines(), said, strict=True):

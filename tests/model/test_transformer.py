@@ -1,8 +1,4 @@
 import dataclasses
-import os
-import subprocess
-import sys
-import textwrap
 
 import keras
 import numpy as np
@@ -182,15 +178,6 @@ def test_wrong_arguments_are_refused():
             Transformer(**SIZES | wrong)
 
 
-def in_fresh_process(code, **environment):
-    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"} | environment
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, env=environment, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @each_option
 def test_a_keras_file_loads_with_equal_outputs(option, tmp_path):
     model = build(**option)
@@ -202,7 +189,7 @@ def test_a_keras_file_loads_with_equal_outputs(option, tmp_path):
 
 
 @pytest.mark.parametrize("first", ["import tf_transformer, keras", "import keras, tf_transformer"])
-def test_a_keras_file_loads_in_a_fresh_process_that_only_imports_us(first, tmp_path):
+def test_a_keras_file_loads_in_a_fresh_process_that_only_imports_us(first, tmp_path, in_fresh_process):
     model = build(share_embeddings="all")
     source, target = ids(B, S), ids(B, T)
     model.save(tmp_path / "model.keras")
@@ -216,7 +203,7 @@ def test_a_keras_file_loads_in_a_fresh_process_that_only_imports_us(first, tmp_p
     """)
 
 
-def test_another_backend_gives_the_same_logits(tmp_path):
+def test_another_backend_gives_the_same_logits(tmp_path, in_fresh_process):
     model = build(norm="pre")
     source, target = ids(B, S), ids(B, T)
     model.save_weights(tmp_path / "model.weights.h5")
@@ -259,7 +246,7 @@ def test_every_class_that_keras_must_find_has_a_stand_in():
         assert found.__module__.startswith("tf_transformer."), name  # the class itself, once it is imported
 
 
-def test_a_look_for_keras_does_not_spend_the_import_hook(tmp_path):
+def test_a_look_for_keras_does_not_spend_the_import_hook(tmp_path, in_fresh_process):
     build().save(tmp_path / "model.keras")
     in_fresh_process(f"""
         import importlib.util, sys

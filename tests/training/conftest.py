@@ -1,10 +1,6 @@
 """What the tests of training share."""
 
 import csv
-import os
-import subprocess
-import sys
-import textwrap
 
 import pytest
 
@@ -58,22 +54,3 @@ def epoch_rows():
             return [row for row in csv.DictReader(file) if row["val_loss"]]
 
     return read
-
-
-@pytest.fixture(scope="session")
-def in_fresh_process():
-    """Runs Python code in a process of its own; it must succeed."""
-
-    def run(code, timeout=300):
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code)],
-            capture_output=True,
-            text=True,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-            check=False,
-            timeout=timeout,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
