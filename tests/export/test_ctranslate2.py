@@ -130,6 +130,8 @@ def test_what_it_cannot_write_is_refused(copy_run, tokenizers, tmp_path, capsys)
     sizes = {"num_layers": 1, "d_model": 4, "num_heads": 2, "dff": 3, "input_vocab_size": 5, "target_vocab_size": 5}
     with pytest.raises(InputError, match="CTranslate2 has no activation 'mish'; it has relu"):
         save(random_model(sizes, activation="mish"), *tokenizers, tmp_path)
+    with pytest.raises(InputError, match="heads of width d_model / num_heads. Received: key_dim=2, value_dim=3"):
+        save(random_model(sizes, value_dim=3), *tokenizers, tmp_path)
     command = ["export", "--run-dir", str(copy_run), "--output", str(tmp_path / "1"), "--format", "ctranslate2"]
     assert main([*command, "--beam-size", "2"]) == 2
     assert "is told how to search when it is called" in capsys.readouterr().err

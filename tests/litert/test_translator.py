@@ -35,6 +35,7 @@ KINDS = [
     {"positions": "learned", "max_positions": 67, "share_embeddings": "all", "activation": "gelu"},
     {"share_embeddings": "all", "positions": "opus", "output_bias": True, "norm_epsilon": 1e-3, "activation": "swish"},
     {"positions": "m2m100", "num_decoder_layers": 1, "output_bias": True},
+    {"key_dim": 5, "value_dim": 3},
 ]
 
 

@@ -15,15 +15,17 @@ def normal(*shape):
 
 def give_keras_weights(ours, theirs):
     """Copy the weights of keras.layers.MultiHeadAttention into ours."""
-    kernels = {n: d.kernel.numpy().reshape(-1, D) for n, d in zip("qkv", projections(theirs), strict=True)}
-    biases = {n: d.bias.numpy().reshape(D) for n, d in zip("qkv", projections(theirs), strict=True)}
+    kernels = {
+        n: d.kernel.numpy().reshape(d.kernel.shape[0], -1) for n, d in zip("qkv", projections(theirs), strict=True)
+    }
+    biases = {n: d.bias.numpy().reshape(-1) for n, d in zip("qkv", projections(theirs), strict=True)}
     layers = {"qkv": getattr(ours, "query_key_value", None), "q": getattr(ours, "query", None)}
     layers["kv"] = getattr(ours, "key_value", None)
     for names, layer in layers.items():
         if layer is not None:
             layer.kernel.assign(np.concatenate([kernels[n] for n in names], axis=1))
             layer.bias.assign(np.concatenate([biases[n] for n in names]))
-    ours.output_projection.kernel.assign(theirs.output_dense.kernel.numpy().reshape(D, D))
+    ours.output_projection.kernel.assign(theirs.output_dense.kernel.numpy().reshape(-1, D))
     ours.output_projection.bias.assign(theirs.output_dense.bias.numpy())
 
 
@@ -31,18 +33,22 @@ def projections(theirs):
     return theirs.query_dense, theirs.key_dense, theirs.value_dense
 
 
-def keras_attention():
+WIDTHS = [{}, {"key_dim": 3, "value_dim": 11}, {"value_dim": 2}]
+
+
+def keras_attention(key_dim=HEAD, value_dim=HEAD):
     return keras.layers.MultiHeadAttention(
-        H, HEAD, kernel_initializer="random_normal", bias_initializer="random_normal"
+        H, key_dim, value_dim, output_shape=D, kernel_initializer="random_normal", bias_initializer="random_normal"
     )
 
 
-def test_self_attention_equals_keras():
+@pytest.mark.parametrize("widths", WIDTHS)
+def test_self_attention_equals_keras(widths):
     x = normal(B, T, D)
     mask = np.asarray(causal_mask(T)) & np.array([[[True, True, False]], [[True, True, True]]])
-    theirs = keras_attention()
+    theirs = keras_attention(**widths)
     expected, expected_weights = theirs(x, x, attention_mask=mask, return_attention_scores=True)
-    ours = MultiHeadAttention(d_model=D, num_heads=H)
+    ours = MultiHeadAttention(d_model=D, num_heads=H, **widths)
     ours.build(x.shape)
     give_keras_weights(ours, theirs)
     output, weights = ours(x, mask=mask)
@@ -50,12 +56,13 @@ def test_self_attention_equals_keras():
     np.testing.assert_allclose(weights, expected_weights, atol=1e-6)
 
 
-def test_attention_to_a_context_equals_keras():
+@pytest.mark.parametrize("widths", WIDTHS)
+def test_attention_to_a_context_equals_keras(widths):
     x, context = normal(B, T, D), normal(B, S, 11)
     mask = padding_mask(np.array([[1, 2, 3, 0, 0], [1, 2, 3, 4, 5]]))
-    theirs = keras_attention()
+    theirs = keras_attention(**widths)
     expected, expected_weights = theirs(x, context, attention_mask=mask, return_attention_scores=True)
-    ours = MultiHeadAttention(d_model=D, num_heads=H)
+    ours = MultiHeadAttention(d_model=D, num_heads=H, **widths)
     ours.build(x.shape, context.shape)
     give_keras_weights(ours, theirs)
     output, weights = ours(x, context, mask=mask)
@@ -95,7 +102,7 @@ def test_fused_projections_keep_the_fans_of_their_parts(context_depth):
     layer.build((None, None, 64), None if context_depth is None else (None, None, context_depth))
     fused = layer.query_key_value if context_depth is None else layer.key_value
     limit = np.sqrt(6 / ((context_depth or 64) + 64))
-    parts = np.split(fused.kernel.numpy(), fused.parts, axis=1)
+    parts = np.split(fused.kernel.numpy(), len(fused.widths), axis=1)
     for part in parts:
         assert 0.97 * limit < np.abs(part).max() <= limit
     assert np.abs(parts[0] - parts[1]).max() > 0.1 * limit  # drawn apart
@@ -125,7 +132,7 @@ def test_attention_dropout_acts_in_training_only():
 
 def test_wrong_use_is_refused():
     with pytest.raises(ValueError, match="d_model=7, num_heads=2"):
-        MultiHeadAttention(d_model=7, num_heads=2)
+        MultiHeadAttention(d_model=7, num_heads=2, key_dim=3)
     layer = MultiHeadAttention(d_model=D, num_heads=H)
     x = normal(B, T, D)
     layer(x)

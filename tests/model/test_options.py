@@ -5,14 +5,15 @@ import inspect
 
 import pytest
 
-from tf_transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, Transformer
-from tf_transformer.config.model import FeedForwardOptions, LayerOptions, StackOptions
+from tf_transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, MultiHeadAttention, Transformer
+from tf_transformer.config.model import AttentionOptions, FeedForwardOptions, LayerOptions, StackOptions
 
 SIZES = dict(d_model=14, dff=11)
 LAYER = SIZES | dict(num_heads=7)
 STACK = LAYER | dict(num_layers=2)
 CLASSES = [
     (FeedForward, FeedForwardOptions, SIZES),
+    (MultiHeadAttention, AttentionOptions, dict(d_model=14, num_heads=7)),
     (EncoderLayer, LayerOptions, LAYER),
     (DecoderLayer, LayerOptions, LAYER),
     (Encoder, StackOptions, STACK | dict(vocab_size=17)),
@@ -25,6 +26,8 @@ OTHERS = dict(
     activation="gelu",
     activation_dropout_rate=0.375,
     attention_dropout_rate=0.25,
+    key_dim=3,
+    value_dim=5,
     positions="learned",
     max_positions=23,
 )
@@ -57,6 +60,7 @@ def test_options_reach_the_layers_that_they_are_of():
         assert stack.final_norm is not None
         for layer in stack.stack:
             assert layer.self_attention.dropout_rate == 0.25
+            assert (layer.self_attention.key_dim, layer.self_attention.value_dim) == (3, 5)
             assert layer.feed_forward.inner.activation.__name__ == "gelu"
             assert layer.feed_forward.activation_dropout.rate == 0.375
             assert layer.feed_forward.residual.is_pre
@@ -64,6 +68,7 @@ def test_options_reach_the_layers_that_they_are_of():
         assert layer.residual.is_pre
     for layer in model.decoder.stack:
         assert layer.cross_attention.dropout_rate == 0.25
+        assert (layer.cross_attention.key_dim, layer.cross_attention.value_dim) == (3, 5)
         assert layer.self_residual.is_pre and layer.cross_residual.is_pre
 
 

@@ -20,6 +20,7 @@ OPTIONS = [
     {"share_embeddings": "all", "norm": "pre", "activation": "gelu"},
     {"share_embeddings": "all", "positions": "opus", "output_bias": True, "activation": "swish", "norm_epsilon": 1e-5},
     {"positions": "m2m100", "num_decoder_layers": 3, "norm": "pre", "output_bias": True},
+    {"key_dim": 3, "value_dim": 5},
 ]
 rng = np.random.default_rng(3)
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=lambda o: "-".join(map(str, o.values())) or "paper")

@@ -39,7 +39,19 @@ class FeedForwardOptions(NormOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayerOptions(FeedForwardOptions):
+class AttentionOptions:
+    """The widths of the heads of `MultiHeadAttention`."""
+
+    key_dim: int | None = setting(
+        None,
+        "width of the queries and keys of a head, d_k, if not d_model / num_heads (paper table 3, row B)",
+        at_least=1,
+    )
+    value_dim: int | None = setting(None, "width of the values of a head, d_v, if not d_model / num_heads", at_least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerOptions(AttentionOptions, FeedForwardOptions):
     """The options of `EncoderLayer` and `DecoderLayer` besides the tutorial's arguments."""
 
     attention_dropout_rate: float = setting(
@@ -72,7 +84,9 @@ class _Sizes(Section):
     num_layers: int = setting(6, "layers of the encoder, and of the decoder", at_least=1)
     num_decoder_layers: int | None = setting(None, "layers of the decoder, if not num_layers", at_least=1)
     d_model: int = setting(512, "width of the model", at_least=1)
-    num_heads: int = setting(8, "attention heads; d_model must be divisible by it", at_least=1)
+    num_heads: int = setting(
+        8, "attention heads; d_model must be divisible by it, unless their widths are given", at_least=1
+    )
     dff: int = setting(2048, "width inside the feed-forward sub-layer", at_least=1)
     input_vocab_size: int | None = setting(
         None, "size of the source vocabulary; taken from the tokenizer", at_least=SPECIAL_TOKENS + 1
@@ -96,9 +110,10 @@ class ModelConfig(StackOptions, _Sizes):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.d_model % self.num_heads:
+        if None in (self.key_dim, self.value_dim) and self.d_model % self.num_heads:
             raise InputError(
-                f"d_model must be divisible by num_heads. Received: d_model={self.d_model}, num_heads={self.num_heads}"
+                "d_model must be divisible by num_heads, unless key_dim and value_dim are given. "
+                f"Received: d_model={self.d_model}, num_heads={self.num_heads}"
             )
         if self.positions != "learned" and self.d_model % 2:
             raise InputError(f"d_model must be even for {self.positions} positions. Received: {self.d_model}")

@@ -34,7 +34,7 @@ def export(run_dir: str | Path | RunDirectory, output: str | Path, decoding: Dec
 
     Raises:
         InputError: the package ctranslate2 is missing; the output exists; the run directory is not ours or has no
-            checkpoint; an activation that CTranslate2 does not have.
+            checkpoint; an activation or widths of heads that CTranslate2 does not have.
     """
     output = Path(output)
     if output.exists():
@@ -60,6 +60,12 @@ def save(model: Transformer, source: Tokenizer, target: Tokenizer, path: Path, p
     if config["activation"] not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)
         raise InputError(f"CTranslate2 has no activation {config['activation']!r}; it has {known}")
+    attention = model.decoder.stack[0].self_attention
+    if {attention.key_dim, attention.value_dim} != {config["d_model"] / config["num_heads"]}:
+        raise InputError(
+            "CTranslate2 has only heads of width d_model / num_heads. "
+            f"Received: key_dim={attention.key_dim}, value_dim={attention.value_dim}"
+        )
     spec = TransformerSpec.from_config(
         (len(model.encoder.stack), len(model.decoder.stack)),
         config["num_heads"],

@@ -73,7 +73,8 @@ def save(
         "quantize": quantize,
         "layers": len(model.decoder.stack),
         "heads": config["num_heads"],
-        "depth": config["d_model"] // config["num_heads"],
+        "depth": model.decoder.stack[0].self_attention.key_dim,
+        "value_depth": model.decoder.stack[0].self_attention.value_dim,
         "vocabulary": target.vocab_size,
         "max_positions": model.most_positions,
         "tokenizers": [*files] * (2 // len(files)),
@@ -130,15 +131,23 @@ def _encode(model: Transformer) -> Callable[..., Any]:
 def _decode(model: Transformer, attention_layer: int | None) -> Callable[..., Any]:
     """Return the signature of a step of the decoder."""
     layers = range(len(model.decoder.stack))
-    heads, width = model.config["num_heads"], model.config["d_model"]
-    kept = tf.TensorSpec([None, heads, None, width // heads], tf.float32)
+    attention = model.decoder.stack[0].self_attention
+    kept = [
+        tf.TensorSpec([None, attention.num_heads, None, width], tf.float32)
+        for width in (attention.key_dim, attention.value_dim)
+    ]
     specs = {
         "ids": tf.TensorSpec([None], tf.int32),
         "position": tf.TensorSpec([], tf.int32),
         "forbidden": tf.TensorSpec([model.config["target_vocab_size"]], tf.float32),
         "count": tf.TensorSpec([], tf.int32),
         MASK: tf.TensorSpec([None, None], tf.bool),
-        **{name.format(i): kept for name in (*MEMORY, *CACHE) for i in layers},
+        **{
+            name.format(i): spec
+            for names in (MEMORY, CACHE)
+            for i in layers
+            for name, spec in zip(names, kept, strict=True)
+        },
     }
 
     @tf.function(

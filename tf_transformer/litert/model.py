@@ -14,9 +14,11 @@ from tf_transformer.runs.descriptions import LITERT_MODEL
 ENCODE, DECODE = "encode", "decode"
 """The signatures. That of the step is alphabetically the first, and therefore the one that needs no copies."""
 MASK, MEMORY = "mask", ("memory_key_{}", "memory_value_{}")
-"""What `encode` gives and `decode` takes: the mask [B, S], and for each layer keys and values [B, H, S, D/H]."""
+"""What `encode` gives and `decode` takes: the mask [B, S], and for each layer keys [B, H, S, d_k] and values
+[B, H, S, d_v]."""
 CACHE, NEW = ("key_{}", "value_{}"), ("new_key_{}", "new_value_{}")
-"""The cache of each layer that `decode` takes, [R, H, L, D/H], and the new position that it gives, [R, H, 1, D/H]."""
+"""The cache of each layer that `decode` takes, keys [R, H, L, d_k] and values [R, H, L, d_v], and the new position that
+it gives."""
 FIRST_CAPACITY = 16
 """Positions that a cache has room for at first; the room doubles when it is full."""
 
@@ -166,8 +168,9 @@ class CachedSteps:
         model, (mask, memory) = self._model, self._encoded
         rows = len(mask) * self._width
         shapes = {"ids": (rows,), MASK: mask.shape} | {name: array.shape for name, array in memory.items()}
-        _, heads, _, depth = memory[model.memory_names[0]].shape
-        shapes |= dict.fromkeys(model.names, (rows, heads, self._capacity, depth))
+        for name, of_memory in zip(model.names, model.memory_names, strict=True):
+            _, heads, _, width = memory[of_memory].shape
+            shapes[name] = (rows, heads, self._capacity, width)
         model.resize(shapes)
         for name, array in {MASK: mask, **memory}.items():
             model.view(name)[...] = array

@@ -1,20 +1,25 @@
 """Multi-head attention (paper 3.2.2)."""
 
+import itertools
+from dataclasses import asdict
 from typing import Any
 
 import keras
 from keras import ops
 
+from tf_transformer.config.model import AttentionOptions
 from tf_transformer.model.cache import Cache, FixedKeyValue, KeyValue
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.linear import Linear
 from tf_transformer.model.masks import boolean
+from tf_transformer.model.options import taken, with_options
 from tf_transformer.model.scaled_dot_product import scaled_dot_product_attention
 
 
+@with_options(AttentionOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class MultiHeadAttention(ExplicitMaskLayer):
-    """Multi-head attention (paper 3.2.2), with heads of width d_model // num_heads.
+    """Multi-head attention (paper 3.2.2).
 
     Called without a context, the layer is self-attention, which projects query, key and value with one fused product.
     With a context, it projects the query with one product, and key and value with another. The first call (or `build`)
@@ -24,15 +29,23 @@ class MultiHeadAttention(ExplicitMaskLayer):
         d_model: width of query and output, D.
         num_heads: number of heads, H.
         dropout_rate: on the attention weights; the paper has none there.
+        {options}
 
     Raises:
-        ValueError: d_model is not a multiple of num_heads.
+        ValueError: d_model is not a multiple of num_heads, and no widths are given.
     """
 
     def __init__(self, *, d_model: int, num_heads: int, dropout_rate: float = 0.0, **kwargs: Any):
+        options, kwargs = taken(AttentionOptions, kwargs)
         super().__init__(**kwargs)
-        if num_heads < 1 or d_model % num_heads:
-            raise ValueError(f"d_model must be a multiple of num_heads. Received: {d_model=}, {num_heads=}")
+        self.widths = asdict(options)
+        if num_heads < 1 or (None in self.widths.values() and d_model % num_heads):
+            raise ValueError(
+                "d_model must be a multiple of num_heads, unless key_dim and value_dim are given. "
+                f"Received: {d_model=}, {num_heads=}, {self.widths}"
+            )
+        self.key_dim = options.key_dim or d_model // num_heads
+        self.value_dim = options.value_dim or d_model // num_heads
         self.d_model = d_model
         self.num_heads = num_heads
         self.dropout_rate = dropout_rate
@@ -42,16 +55,18 @@ class MultiHeadAttention(ExplicitMaskLayer):
     def build(self, query_shape: tuple[int | None, ...], context_shape: Any = None) -> None:
         """Create the weights: for self-attention, or with a `context_shape` for attention to a context."""
         self.is_self_attention = context_shape is None
-        d, policy = self.d_model, self.dtype_policy
+        key, value, policy = self.num_heads * self.key_dim, self.num_heads * self.value_dim, self.dtype_policy
         if self.is_self_attention:
-            self.query_key_value = Linear(3 * d, parts=3, name="query_key_value", dtype=policy)
+            self.query_key_value = Linear(
+                2 * key + value, parts=(key, key, value), name="query_key_value", dtype=policy
+            )
             self.query_key_value.build(query_shape)
         else:
-            self.query = Linear(d, name="query", dtype=policy)
+            self.query = Linear(key, name="query", dtype=policy)
             self.query.build(query_shape)
-            self.key_value = Linear(2 * d, parts=2, name="key_value", dtype=policy)
+            self.key_value = Linear(key + value, parts=(key, value), name="key_value", dtype=policy)
             self.key_value.build(context_shape)
-        self.output_projection.build((*query_shape[:-1], d))
+        self.output_projection.build((*query_shape[:-1], value))
 
     def call(self, query: Any, context: Any = None, mask: Any = None, training: bool | None = None) -> Any:
         """Attend. query [B, T, D], context [B, S, any] -> output [B, T, D] and weights [B, H, T, S].
@@ -75,9 +90,9 @@ class MultiHeadAttention(ExplicitMaskLayer):
             # Keras itself passes such a padding mask of the attended positions on from `Embedding(mask_zero=True)`.
             mask = ops.expand_dims(mask, axis=1)
         if context is None:
-            query, key, value = self._split_heads(self.query_key_value(query), 3)
+            query, key, value = self._heads(self.query_key_value, query)
         else:
-            (query,) = self._split_heads(self.query(query), 1)
+            query = self._by_heads(self.query(query))
             key, value = self.project_context(context)
         if mask is not None:
             if len(mask.shape) != 3:
@@ -91,12 +106,12 @@ class MultiHeadAttention(ExplicitMaskLayer):
             drop = lambda weights: self.dropout(weights, training=training)  # noqa: E731
         output, weights = scaled_dot_product_attention(query, key, value, mask, drop)
         batch, _, length, _ = ops.shape(output)
-        output = ops.reshape(ops.transpose(output, (0, 2, 1, 3)), (batch, length, self.d_model))
+        output = ops.reshape(ops.transpose(output, (0, 2, 1, 3)), (batch, length, self.num_heads * self.value_dim))
         return self.output_projection(output), weights
 
     def project_context(self, context: Any) -> KeyValue:
         """Project a context [B, S, any] to its keys and values, once for many calls of `step_to`."""
-        return KeyValue(*self._split_heads(self.key_value(context), 2))
+        return KeyValue(*self._heads(self.key_value, context))
 
     def step(self, x: Any, position: Any, cache: Cache) -> tuple[Any, Any, Cache]:
         """Self-attention of one new position in each of R rows, to itself and to the cached ones before it.
@@ -109,10 +124,10 @@ class MultiHeadAttention(ExplicitMaskLayer):
         Returns:
             The output [R, D], the weights [R, H, 1, S] and the cache with the new position; S is its length.
         """
-        shape = (-1, 3, self.num_heads, 1, self.d_model // self.num_heads)
-        query, key, value = ops.unstack(ops.reshape(self.query_key_value(x), shape), axis=1)
+        query, key, value = self._heads(self.query_key_value, ops.expand_dims(x, 1))
         output, weights, cache = cache.attend(query, KeyValue(key, value), position)
-        return self.output_projection(ops.reshape(output, (-1, self.d_model))), weights, cache
+        output = ops.reshape(output, (-1, self.num_heads * self.value_dim))
+        return self.output_projection(output), weights, cache
 
     def step_to(self, x: Any, context: KeyValue, mask: Any) -> tuple[Any, Any]:
         """Attend to B projected contexts from one new position in each of B * K rows, K of them for each context.
@@ -126,23 +141,31 @@ class MultiHeadAttention(ExplicitMaskLayer):
             The output [B * K, D] and the weights [B, H, K, S].
         """
         # The K rows of a context attend to it as if they were positions of one query, so that it need not be repeated.
-        shape = (ops.shape(context.key)[0], -1, self.num_heads, self.d_model // self.num_heads)
+        shape = (ops.shape(context.key)[0], -1, self.num_heads, self.key_dim)
         query = ops.transpose(ops.reshape(self.query(x), shape), (0, 2, 1, 3))
         output, weights = scaled_dot_product_attention(query, *context, ops.expand_dims(mask, axis=1))
-        output = ops.reshape(ops.transpose(output, (0, 2, 1, 3)), (-1, self.d_model))
+        output = ops.reshape(ops.transpose(output, (0, 2, 1, 3)), (-1, self.num_heads * self.value_dim))
         return self.output_projection(output), weights
 
     def empty_cache(self, batch: Any, length: Any = None) -> Cache:
         """Return a cache of no positions for `batch` rows: one that grows, or one with room for `length` positions."""
-        shape = (batch, self.num_heads, 0 if length is None else length, self.d_model // self.num_heads)
-        empty = ops.zeros(shape, dtype=self.compute_dtype)
-        return KeyValue(empty, empty) if length is None else FixedKeyValue(empty, empty)
+        room = 0 if length is None else length
+        key, value = (
+            ops.zeros((batch, self.num_heads, room, width), dtype=self.compute_dtype)
+            for width in (self.key_dim, self.value_dim)
+        )
+        return KeyValue(key, value) if length is None else FixedKeyValue(key, value)
 
-    def _split_heads(self, x: Any, parts: int) -> Any:
-        """[B, T, parts * D] -> `parts` tensors [B, H, T, D/H]."""
+    def _heads(self, projection: Linear, x: Any) -> list[Any]:
+        """Project x [B, T, any], and return each of the fused parts by heads."""
+        starts = list(itertools.accumulate(projection.widths))[:-1]
+        return [self._by_heads(part) for part in ops.split(projection(x), starts, axis=-1)]
+
+    def _by_heads(self, x: Any) -> Any:
+        """[B, T, H * width] -> [B, H, T, width]."""
         batch, length = ops.shape(x)[:2]
-        x = ops.reshape(x, (batch, length, parts, self.num_heads, self.d_model // self.num_heads))
-        return ops.unstack(ops.transpose(x, (2, 0, 3, 1, 4)), axis=0)
+        x = ops.reshape(x, (batch, length, self.num_heads, x.shape[-1] // self.num_heads))
+        return ops.transpose(x, (0, 2, 1, 3))
 
     def compute_output_spec(
         self, query: Any, context: Any = None, mask: Any = None, training: bool | None = None
@@ -161,4 +184,5 @@ class MultiHeadAttention(ExplicitMaskLayer):
             "d_model": self.d_model,
             "num_heads": self.num_heads,
             "dropout_rate": self.dropout_rate,
+            **self.widths,
         }

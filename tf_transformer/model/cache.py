@@ -12,15 +12,15 @@ class KeyValue(NamedTuple):
     """Keys and values of S positions; as a cache it grows by one position a step."""
 
     key: Any
-    """[B, H, S, D/H]"""
+    """[B, H, S, d_k]"""
     value: Any
-    """[B, H, S, D/H]"""
+    """[B, H, S, d_v]"""
 
     def attend(self, query: Any, new: "KeyValue", position: Any) -> tuple[Any, Any, "KeyValue"]:
-        """Add a new position [B, H, 1, D/H] at the end, and attend from it: query [B, H, 1, D/H].
+        """Add a new position at the end, and attend from it: query [B, H, 1, d_k].
 
         Returns:
-            The output [B, H, 1, D/H], the weights [B, H, 1, S], and the cache with the new position.
+            The output [B, H, 1, d_v], the weights [B, H, 1, S], and the cache with the new position.
         """
         grown = KeyValue(*(ops.concatenate([old, one], axis=2) for old, one in zip(self, new, strict=True)))
         output, weights = scaled_dot_product_attention(query, *grown)
@@ -34,9 +34,9 @@ class FixedKeyValue(NamedTuple):
     """
 
     key: Any
-    """[B, H, S, D/H]"""
+    """[B, H, S, d_k]"""
     value: Any
-    """[B, H, S, D/H]"""
+    """[B, H, S, d_v]"""
 
     def attend(self, query: Any, new: KeyValue, position: Any) -> tuple[Any, Any, "FixedKeyValue"]:
         """As `KeyValue.attend`, except that the new position is written to its place in the cache."""
@@ -54,9 +54,9 @@ class ReadKeyValue(NamedTuple):
     """
 
     key: Any
-    """[B, H, S, D/H]"""
+    """[B, H, S, d_k]"""
     value: Any
-    """[B, H, S, D/H]"""
+    """[B, H, S, d_v]"""
 
     def attend(self, query: Any, new: KeyValue, position: Any) -> tuple[Any, Any, KeyValue]:
         """As `KeyValue.attend`, but the weights are [B, H, 1, S + 1], and the last result is the new position.

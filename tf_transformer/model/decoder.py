@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import keras
 
-from tf_transformer.config.model import FeedForwardOptions, LayerOptions, NormOptions, StackOptions
+from tf_transformer.config.model import AttentionOptions, FeedForwardOptions, LayerOptions, NormOptions, StackOptions
 from tf_transformer.model.attention import MultiHeadAttention
 from tf_transformer.model.cache import Cache, KeyValue
 from tf_transformer.model.embeddings import TokenEmbedding
@@ -47,7 +47,11 @@ class DecoderLayer(ExplicitMaskLayer):
         )
         policy = self.dtype_policy
         attention: dict[str, Any] = dict(
-            d_model=d_model, num_heads=num_heads, dropout_rate=options.attention_dropout_rate, dtype=policy
+            d_model=d_model,
+            num_heads=num_heads,
+            dropout_rate=options.attention_dropout_rate,
+            **passed_on(options, AttentionOptions),
+            dtype=policy,
         )
         residual: dict[str, Any] = dict(dropout_rate=dropout_rate, **passed_on(options, NormOptions), dtype=policy)
         self.self_attention = MultiHeadAttention(**attention, name="self_attention")

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from tf_transformer.config.model import FeedForwardOptions, LayerOptions, NormOptions, StackOptions
+from tf_transformer.config.model import AttentionOptions, FeedForwardOptions, LayerOptions, NormOptions, StackOptions
 from tf_transformer.model.attention import MultiHeadAttention
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.feed_forward import FeedForward
@@ -35,7 +35,12 @@ class EncoderLayer(ExplicitMaskLayer):
         )
         policy, rate = self.dtype_policy, options.attention_dropout_rate
         self.self_attention = MultiHeadAttention(
-            d_model=d_model, num_heads=num_heads, dropout_rate=rate, name="self_attention", dtype=policy
+            d_model=d_model,
+            num_heads=num_heads,
+            dropout_rate=rate,
+            **passed_on(options, AttentionOptions),
+            name="self_attention",
+            dtype=policy,
         )
         norm = passed_on(options, NormOptions)
         self.residual = Residual(dropout_rate, **norm, name="self_attention_residual", dtype=policy)

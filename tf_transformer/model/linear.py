@@ -1,5 +1,6 @@
 """The affine map that all sub-layers are made of."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -15,8 +16,8 @@ class Linear(keras.layers.Layer):
 
     Args:
         units: size of the last axis of the output.
-        parts: how many projections are fused side by side (query, key and value: 3). Each part is initialised
-            Glorot-uniform with its own fans, as if it stood alone.
+        parts: how many projections are fused side by side (query, key and value: 3), or the width of each. Each part
+            is initialised Glorot-uniform with its own fans, as if it stood alone.
         activation: name of a Keras activation; none by default.
         use_bias: whether to add a bias, initially zero.
         lora_rank: as in `enable_lora`, which `build` calls if this is given.
@@ -27,7 +28,7 @@ class Linear(keras.layers.Layer):
         self,
         units: int,
         *,
-        parts: int = 1,
+        parts: int | Sequence[int] = 1,
         activation: str | None = None,
         use_bias: bool = True,
         lora_rank: int | None = None,
@@ -35,11 +36,14 @@ class Linear(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        if units % parts:
-            raise ValueError(f"units must be a multiple of parts. Received: {units=}, {parts=}")
+        self.widths = [units // parts] * parts if isinstance(parts, int) else list(parts)
+        if sum(self.widths) != units:
+            raise ValueError(
+                f"units must be a multiple of parts, or the sum of their widths. Received: {units=}, {parts=}"
+            )
         self.supports_masking = True  # it changes each position by itself
         self.units = units
-        self.parts = parts
+        self.parts = parts if isinstance(parts, int) else self.widths
         self.activation = keras.activations.get(activation)
         self.use_bias = use_bias
         self.lora_rank = lora_rank
@@ -49,11 +53,11 @@ class Linear(keras.layers.Layer):
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Create the weights for inputs [..., D]."""
         # Each draws its seed when it is made. A strategy may ask for the values more than once, so they are made here.
-        initializers = [keras.initializers.GlorotUniform() for _ in range(self.parts)]
+        initializers = [keras.initializers.GlorotUniform() for _ in self.widths]
 
         def initial(shape: tuple[int, int], dtype: str) -> Any:
-            part = (shape[0], shape[1] // self.parts)
-            return ops.concatenate([draw(part, dtype=dtype) for draw in initializers], axis=1)
+            drawn = zip(initializers, self.widths, strict=True)
+            return ops.concatenate([draw((shape[0], width), dtype=dtype) for draw, width in drawn], axis=1)
 
         self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], self.units), initializer=initial)
         if self.use_bias:

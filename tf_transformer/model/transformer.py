@@ -39,7 +39,7 @@ class Transformer(LowRank, keras.Model):
     Args:
         num_layers: layers of the encoder, and of the decoder.
         num_decoder_layers: layers of the decoder, if it has another number.
-        d_model: width, D; even, and a multiple of num_heads.
+        d_model: width, D; even, and a multiple of num_heads unless their widths are given.
         num_heads: attention heads, H.
         dff: width inside the feed-forward sub-layers.
         input_vocab_size: number of source tokens.
@@ -51,8 +51,8 @@ class Transformer(LowRank, keras.Model):
         {options}
 
     Raises:
-        ValueError: d_model is not a multiple of num_heads; an unknown word for an option; embeddings all shared
-            between vocabularies of different sizes.
+        ValueError: d_model is not a multiple of num_heads, and no widths of heads are given; an unknown word for an
+            option; embeddings all shared between vocabularies of different sizes.
     """
 
     def __init__(
