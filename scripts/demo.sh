@@ -23,6 +23,6 @@ cat << 'END'
 
 Translate sentences of your own:
     .venv/bin/tf-transformer translate --model saved_models/toy_en_de/1
-See n-best translations and attention in a browser, at http://127.0.0.1:8501:
+See n-best translations, attention and the tree of the search in a browser, at http://127.0.0.1:8501:
     .venv/bin/pip install -e '.[serve]' && .venv/bin/tf-transformer serve saved_models/toy_en_de
 END

@@ -27,7 +27,7 @@ MODULES = {
     "Pictures": "tf_transformer.plotting",
 }
 """The packages whose public names the reference has."""
-TRANSLATORS = ("tf_transformer.translation.translator.Translator", "tf_transformer.translation.tree.search_tree")
+TRANSLATORS = ("tf_transformer.translation.translator.Translator",)
 
 
 def main(output: Path) -> None:

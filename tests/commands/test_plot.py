@@ -10,7 +10,6 @@ import pytest
 from tf_transformer.candidates import FINISHED, KEPT
 from tf_transformer.commands.main import main
 from tf_transformer.commands.plot import KINDS
-from tf_transformer.translation import tree as trees
 from tf_transformer.translation.translator import Translator
 
 SENTENCE = "a b c d"
@@ -55,7 +54,7 @@ def test_kinds_that_look_into_a_run(copy_run, tmp_path):
     assert "Decoder" in draw(tmp_path, "architecture", *model)
 
 
-@pytest.mark.parametrize(("beam_size", "alpha"), [(1, 0.0), (3, 0.6), (4, 1.0)])
+@pytest.mark.parametrize(("beam_size", "alpha"), [(2, 0.0), (3, 0.6), (4, 1.0)])
 def test_the_tree_is_that_of_the_search(copy_run, beam_size, alpha):
     """Its finished candidates are the translations that the search finds, with their scores; at most K are kept."""
     loaded = Translator.load(copy_run)
@@ -63,7 +62,7 @@ def test_the_tree_is_that_of_the_search(copy_run, beam_size, alpha):
 
     decoding = dataclasses.replace(loaded.decoding, beam_size=beam_size, length_penalty=alpha)
     translator = Translator(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, decoding)
-    steps = trees.search_tree(translator, SENTENCE)
+    steps = translator.tree(SENTENCE)
     finished = {}
     for number, step in enumerate(steps):
         assert sum(candidate.status == KEPT for candidate in step) <= beam_size
@@ -123,7 +122,10 @@ def test_what_a_model_cannot_show_is_refused(copy_run, copy_export, tmp_path, ca
         (["attention", "--model", str(copy_run), "--text", "a", "--layer", "99"], "--layer must be at most the layers"),
         (["attention", "--model", str(copy_run), "--text", " "], "--text must have at least one word"),
         (["beam", "--model", str(copy_run), "--text", ""], "give a sentence with at least one word"),
-        (["beam", "--model", str(copy_run), "--text", "a", "--sampling-temperature", "1"], "only a search without"),
+        (
+            ["beam", "--model", str(copy_run), "--text", "a", "--sampling-temperature", "1"],
+            "only a beam search has a tree",
+        ),
         (["lengths", "--data", str(copy_run), "--batch-tokens", "2"], "--batch-tokens must hold the longest sentence"),
     ):
         assert main(["plot", *arguments, *output]) == 2

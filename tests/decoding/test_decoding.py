@@ -379,3 +379,39 @@ def test_it_runs_in_a_graph_of_unknown_shapes_and_xla_compiles_it(method):
     np.testing.assert_allclose(found.scores, fixed.scores, rtol=1e-5)
     assert found.ids.numpy()[:, 0, 0].tolist()[::2] == [4, 5]
     assert graph(tf.zeros([0], tf.int32), *(tensor[:0] for tensor in (uniform, covered, prefix))).ids.shape[0] == 0
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 2**20), limits=st.lists(st.integers(0, 6), min_size=1, max_size=3), width=st.integers(2, 4))
+def test_what_is_considered_leads_to_what_is_found(seed, limits, width):
+    """Recording changes nothing, and every candidate has the probability of the tokens that lead to it."""
+    table = np.random.default_rng(seed).normal(size=(len(limits), 7, 7, 7)).astype(np.float32) * 2
+    log_probabilities = log_softmax(table)
+    sentences = Sentences(tf.constant(limits, tf.int32), context=tf.range(len(limits)))
+    arguments = scripted(table), tf.zeros([len(limits) * width], tf.int32), sentences, RULES
+    plain = beam_search(*arguments, beam_size=width, n_best=width)
+    recorded, considered = beam_search(*arguments, beam_size=width, n_best=width, record=True)
+    np.testing.assert_array_equal(recorded.ids, plain.ids)
+    np.testing.assert_allclose(recorded.scores, plain.scores, rtol=1e-5)
+    for sentence, limit in enumerate(limits):
+        alive, finished = {0: [START]}, {}
+        columns = [np.asarray(column)[sentence] for column in considered]
+        for step in zip(*columns, strict=True):
+            going_on = {}
+            for token, parent, place, log_probability, score in zip(*step, strict=True):
+                if log_probability == -np.inf:
+                    assert place == -1 and score == -np.inf
+                    continue
+                ids = [*alive[parent], token]
+                total = sum(log_probabilities[sentence, t, ids[t], ids[t + 1]] for t in range(len(ids) - 1))
+                assert log_probability == pytest.approx(total, abs=1e-4)
+                assert not (place >= 0 and score > -np.inf)
+                if place >= 0:
+                    going_on[place] = ids
+                if score > -np.inf:
+                    finished[tuple(ids[1:])] = score
+            assert len(going_on) <= width
+            alive = going_on
+        for ids, score in zip(recorded.ids[sentence].numpy(), recorded.scores[sentence].numpy(), strict=True):
+            if limit and score > -np.inf:
+                assert finished[tuple(token for token in ids if token)] == pytest.approx(score, abs=1e-4)

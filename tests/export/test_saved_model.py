@@ -11,12 +11,14 @@ import tensorflow as tf
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from tf_transformer import Translator
+from tf_transformer.candidates import search_tree
 from tf_transformer.config import DecodingConfig
 from tf_transformer.data.toy import copy_task
 from tf_transformer.errors import InputError
 from tf_transformer.export.model_card import card
 from tf_transformer.export.saved_model import export, foreign_ops
 from tf_transformer.runs.descriptions import OF_EXPORT, is_export
+from tf_transformer.tokenizers import END, UNKNOWN
 from tf_transformer.translation.exported import ExportedTranslator
 
 SENTENCES = [source for source, _ in copy_task.pairs("test")[:7]] + ["", "a b", "Ω ☕"]
@@ -62,6 +64,40 @@ def test_the_other_signatures(copy_run, copy_export):
     pairs = [(sentence, sentence) for sentence in SENTENCES]
     for one, other in zip(exported.score_strings(pairs), translator.score_strings(pairs), strict=True):
         assert one == pytest.approx(other, abs=1e-3)
+
+
+def test_the_steps_of_a_search_and_another_choice(copy_run, copy_export):
+    """Every next token that is offered can be chosen: the translation then begins with it, and goes on."""
+    signatures = tf.saved_model.load(str(copy_export)).signatures
+    steps, text = signatures["search_steps"], tf.constant(["a b c d e", "", "k j i"])
+    free = steps(text=text, prefix_ids=tf.constant(["", "", ""]))
+    np.testing.assert_array_equal(free["translation"], signatures["serving_default"](text=text)["translation"])
+    scores = signatures["score"](source=text[:1], target=free["translation"][:1])["token_log_probabilities"][0]
+    ids = free["target_ids"][0].numpy()
+    assert ids[-1] == END or ids[-1] == 0
+    for place, token in enumerate(ids[ids > 0]):
+        offered = list(free["next_ids"][0, place].numpy())
+        log_probabilities = free["next_log_probabilities"][0, place].numpy()
+        assert list(log_probabilities) == sorted(log_probabilities, reverse=True) and log_probabilities[0] <= 0
+        assert log_probabilities[offered.index(token)] == pytest.approx(float(scores[place]), abs=1e-3)
+    for other in free["next_ids"][0, 1].numpy()[:4]:
+        chosen = [int(ids[0]), int(other)]
+        found = steps(text=text[:1], prefix_ids=tf.constant([f"{chosen[0]} {chosen[1]}"]))
+        assert found["target_ids"][0, :2].numpy().tolist() == chosen
+        assert (
+            found["target_tokens"][0, 1].numpy()
+            == free["next_tokens"][0, 1].numpy()[list(free["next_ids"][0, 1].numpy()).index(other)]
+        )
+    best = [token.decode() for token in free["target_tokens"][0].numpy()]
+    tree = search_tree(
+        [[token.decode() for token in step] for step in free["considered_tokens"][0].numpy()],
+        *(free[name][0].numpy() for name in ("parents", "places", "log_probabilities", "scores")),
+        best,
+    )
+    assert [node.token for step in tree for node in step if node.is_best] == [token for token in best if token]
+    for wrong in ("99999", "-1", "three", "12345678901234567890", "\xff"):
+        found = steps(text=text, prefix_ids=tf.constant([wrong, "", wrong]))
+        assert found["target_ids"][:, 0].numpy().tolist() == [UNKNOWN, 0, UNKNOWN]
 
 
 @pytest.mark.parametrize("name", ["serving_default", "translate_n_best", "translate_with_attention"])
@@ -195,7 +231,7 @@ def test_a_server_finds_requests_to_warm_up_with(copy_export):
         inputs = {name: tf.constant(tf.make_ndarray(tensor)) for name, tensor in request.inputs.items()}
         outputs = signatures[request.model_spec.signature_name](**inputs)
         called.setdefault(request.model_spec.signature_name, []).append(len(next(iter(outputs.values()))))
-        for text in inputs.values():
+        for text in (text for name, text in inputs.items() if name != "prefix_ids"):
             assert len(text[0].numpy().split()) == 11  # all the words there are
     assert called == {name: [1, 8] for name in signatures}
 

@@ -16,6 +16,7 @@ ASKED = (
     ("/v1/models/copy:predict", {"instances": [TEXT]}),
     ("/page/translate", {"text": TEXT}),
     ("/page/attention", {"text": TEXT}),
+    ("/page/steps", {"text": TEXT}),
 )
 
 
@@ -137,9 +138,26 @@ def test_the_page_gets_all_there_is_to_show(client, exported):
     assert len(layers) == 1
     assert {kind: np.shape(weights)[2:] for kind, weights in shown["kinds"].items()} == sizes
     assert source == 4
-    for path in ("/page/translate", "/page/attention"):
+    for path in ("/page/translate", "/page/attention", "/page/steps"):
         refused = client.post(path, json={"text": " \n "})
         assert (refused.status_code, refused.json()) == (400, {"error": "give 'text', a sentence or several lines"})
+
+
+def test_the_page_gets_the_steps_of_a_search_and_chooses_others(client, exported):
+    steps = client.post("/page/steps", json={"text": TEXT}).json()
+    assert steps["translation"] == exported.translate_strings([TEXT])[0]
+    assert len(steps["tokens"]) == len(steps["ids"]) == len(steps["next"])
+    for token, of_step in zip(steps["tokens"], steps["next"], strict=True):
+        assert token in [other["token"] for other in of_step]
+        assert sum(other["probability"] for other in of_step) <= 1 + 1e-4
+    best = [node["token"] for step in steps["tree"] for node in step if node["is_best"]]
+    assert best == steps["tokens"]
+    other = next(other for other in steps["next"][1] if other["id"] != steps["ids"][1])
+    chosen = client.post("/page/steps", json={"text": TEXT, "prefix": [steps["ids"][0], other["id"]]}).json()
+    assert chosen["tokens"][:2] == [steps["tokens"][0], other["token"]]
+    for wrong in (["1"], "1", [[1]], [True]):
+        refused = client.post("/page/steps", json={"text": TEXT, "prefix": wrong})
+        assert refused.status_code == 400 and "'prefix' must be a list of numbers" in refused.json()["error"]
 
 
 def test_the_page_translates_line_by_line(client, exported):
@@ -149,7 +167,7 @@ def test_the_page_translates_line_by_line(client, exported):
 
 
 def test_the_page_names_model_version_and_languages(client, model, monkeypatch):
-    unknown = {"name": "copy", "version": 1, "source": None, "target": None, "languages": []}
+    unknown = {"name": "copy", "version": 1, "source": None, "target": None, "languages": [], "has_steps": True}
     assert client.get("/page/model").json() == unknown
     monkeypatch.setattr(model.version, "direction", ("en", "de"))
     known = unknown | {"source": "en", "target": "de"}

@@ -132,6 +132,35 @@ def test_what_is_refused_is_shown(page):
     expect(page.get_by_role("alert")).to_be_empty()
 
 
+def test_another_token_can_be_chosen_by_the_keyboard_alone(page):
+    page.keyboard.type("a b c")
+    page.keyboard.press("Enter")
+    expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
+    page.locator(".steps summary").press("Enter")
+    tokens, rows = page.locator(".tokens button"), page.locator(".next tbody tr")
+    expect(tokens.first).to_be_visible(timeout=SECONDS)
+    assert tokens.all_inner_texts()[:3] == ["\u00b7a", "\u00b7b", "\u00b7c"]
+    tokens.nth(1).press("Enter")
+    assert rows.count() == 8
+    assert next(row for row in rows.all_inner_texts() if row.endswith("written")).startswith("\u00b7b\t")
+    values = [float(text) for text in page.locator(".next td:nth-child(2)").all_inner_texts()]
+    assert values == sorted(values, reverse=True)
+    steps = page.locator(".told li")
+    assert "of the translation" in steps.first.inner_text()
+    assert page.locator(".tree rect.best").count() == tokens.count()
+    other = page.locator(".next button").first
+    token = other.get_attribute("aria-label").split()[1]
+    other.press("Enter")
+    expect(page.locator(".begun")).to_be_visible(timeout=SECONDS)
+    expect(page.locator(".tokens .chosen")).to_have_text(["\u00b7a", token])
+    assert page.evaluate("document.activeElement.textContent") == token  # the focus stays where the choice was made
+    page.get_by_text("Undo my choices").press("Enter")
+    expect(page.locator(".begun")).to_be_hidden(timeout=SECONDS)
+    assert tokens.all_inner_texts()[1] == "\u00b7b"
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert page.said == []
+
+
 def test_attention_of_every_kind_layer_and_head_is_shown(page, copy_run):
     """What the squares say is what the run's translator gives."""
     found = Translator.load(copy_run).attention("a b c")

@@ -36,6 +36,21 @@ def coverage_reward(covered: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.math.log(tf.clip_by_value(covered, 1e-9, 1.0)), axis=-1)
 
 
+class Considered(NamedTuple):
+    """The candidates of every step of a search, C of them for each of B sentences, the most probable first."""
+
+    tokens: tf.Tensor
+    """[B, T, C], int32: the token that continues a hypothesis"""
+    parents: tf.Tensor
+    """[B, T, C], int32: which of the K hypotheses it continues"""
+    places: tf.Tensor
+    """[B, T, C], int32: which of the K hypotheses of the next step it is; -1 if the search does not go on with it"""
+    log_probabilities: tf.Tensor
+    """[B, T, C], float32, of the hypothesis with this token; -inf where there is none"""
+    scores: tf.Tensor
+    """[B, T, C], float32: the score of a hypothesis that this token finishes; -inf for all others"""
+
+
 class State(NamedTuple):
     """The state of the loop: K unfinished hypotheses for each of the b sentences that are still being searched."""
 
@@ -55,6 +70,8 @@ class State(NamedTuple):
     """the K best final hypotheses of each of the b sentences"""
     results: Any
     """final hypotheses of all sentences, outdated for the b sentences; () where no sentence leaves the batch"""
+    considered: Any = ()
+    """the candidates of all steps so far, if they are recorded; otherwise ()"""
 
     def is_live(self) -> tf.Tensor:
         """Return [b], boolean: whether each sentence is still being searched."""
@@ -88,7 +105,8 @@ def beam_search(
     early_stopping: bool = False,
     likely_stopping: bool = False,
     capacity: Any = None,
-) -> Hypotheses:
+    record: bool = False,
+) -> Any:
     """Search for the hypotheses with the highest log-probability / ((k + length) / (k + 1))^alpha.
 
     A hypothesis is final once it has its end token or reaches its limit. The search for a sentence ends when no
@@ -114,9 +132,11 @@ def beam_search(
             beat the worst of them if it ended now, as transformers and others do by default. With a large alpha, a
             longer hypothesis might still win. To rule that out takes about as many steps as the limit allows.
         capacity: as in `greedy`.
+        record: whether to return the candidates of all steps as well. No sentence leaves the batch then.
 
     Returns:
-        N hypotheses per sentence; their scores are the penalised log-probabilities.
+        `Hypotheses`, N per sentence; their scores are the penalised log-probabilities. With `record`, a pair of them
+        and of `Considered`.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -131,8 +151,10 @@ def beam_search(
     )
     first = tf.where((tf.range(width) == 0) & (sentences.limits[:, None] > 0), 0.0, -np.inf)
     covered = tf.repeat(sentences.covered[:, None], width, axis=1) if beta else ()
-    state = State(sentences, tf.range(size), none.ids, first, covered, cache, none, ())
-    leaves = capacity is None
+    numbers, values = (tf.zeros([size, 0, 2 * width], dtype) for dtype in (tf.int32, tf.float32))
+    considered = Considered(numbers, numbers, numbers, values, values) if record else ()
+    state = State(sentences, tf.range(size), none.ids, first, covered, cache, none, (), considered)
+    leaves = capacity is None and not record
     if leaves:
         state = without_done(state._replace(results=none), state.is_live(), none, width)
 
@@ -158,14 +180,14 @@ def beam_search(
         covered = state.covered + tf.reshape(attention, tf.shape(state.covered)) if beta else ()
         return Continuations(ids, best, parents, is_final), covered, cache
 
-    def with_final(length: tf.Tensor, old: Hypotheses, new: Continuations, covered: Any) -> Hypotheses:
-        """Return the K best final hypotheses, including those among the continuations, which have that length."""
+    def final_scores(length: tf.Tensor, new: Continuations, covered: Any) -> tf.Tensor:
+        """Return the scores [b, C] of those continuations, of a length, that are final; -inf for the others."""
         scores = new.log_probabilities / length_penalty(length, alpha, offset)
         if beta:
             scores += beta * tf.gather(coverage_reward(covered), new.parents, batch_dims=1)
         # A hypothesis that ends must be among the best K, just like one that continues.
         is_kept = new.is_final & (tf.range(tf.shape(scores)[1]) < width)
-        return _best(old, Hypotheses(new.ids, tf.where(is_kept, scores, -np.inf), new.log_probabilities), width)
+        return tf.where(is_kept, scores, -np.inf)
 
     def is_enough(length: tf.Tensor, limits: tf.Tensor, final: Hypotheses, going_on: tf.Tensor) -> tf.Tensor:
         """Return [b], boolean: whether to stop searching each sentence, by the stopping rule that was chosen."""
@@ -179,7 +201,8 @@ def beam_search(
 
     def advance(position: tf.Tensor, state: State) -> State:
         new, covered, cache = continued(position, state)
-        final = with_final(position + 1, state.final, new, covered)
+        scores = final_scores(position + 1, new, covered)
+        final = _best(state.final, Hypotheses(new.ids, scores, new.log_probabilities), width)
         going_on, kept = tf.math.top_k(tf.where(new.is_final, -np.inf, new.log_probabilities), width)
         enough = is_enough(position + 1, state.sentences.limits, final, going_on)
         parents = tf.gather(new.parents, kept, batch_dims=1)
@@ -191,6 +214,12 @@ def beam_search(
             cache=tf.nest.map_structure(lambda kept: tf.gather(kept, rows), cache),
             final=final,
         )
+        if record:
+            places = tf.where(kept[:, None] == tf.range(2 * width)[:, None], tf.range(width), -1)
+            places = tf.where(enough[:, None] | new.is_final, -1, tf.reduce_max(places, axis=2))
+            step = Considered(new.ids[:, :, position], new.parents, places, new.log_probabilities, scores)
+            both = zip(state.considered, step, strict=True)
+            state = state._replace(considered=Considered(*(tf.concat([a, b[:, None]], axis=1) for a, b in both)))
         return without_done(state, state.is_live(), final, width) if leaves else state
 
     state = repeat_until_done(advance, lambda state: state.log_probabilities > -np.inf, state)
@@ -198,11 +227,12 @@ def beam_search(
     found = tf.nest.map_structure(lambda tensor: tensor[:, :n_best], found)
     there = found.scores > -np.inf
     empty = (sentences.limits <= 0)[:, None] & (tf.range(n_best) == 0)
-    return Hypotheses(
+    hypotheses = Hypotheses(
         ids=tf.where(there[:, :, None], found.ids, rules.pad),
         scores=tf.where(empty, 0.0, found.scores),
         log_probabilities=tf.where(empty, 0.0, tf.where(there, found.log_probabilities, -np.inf)),
     )
+    return (hypotheses, state.considered) if record else hypotheses
 
 
 def _best(old: Hypotheses, new: Hypotheses, count: int) -> Hypotheses:

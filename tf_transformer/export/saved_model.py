@@ -17,6 +17,7 @@ from tf_transformer.files import written_whole
 from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import build_model, restore_best, tokenizers_of
+from tf_transformer.tokenizers import PAD
 from tf_transformer.translation.results import Languages
 from tf_transformer.translation.translator import Translator
 
@@ -49,6 +50,12 @@ def export(
     - `attention`: `translation`, `source_tokens`, `target_tokens`, `read_tokens` (string, [B, R]), and `encoder`,
       `decoder` and `cross` (float32, [B, layers, heads, rows, columns]: see `AllAttention`).
 
+    With a beam of 2 or more, `search_steps` takes `text` and `prefix_ids` (string, [B]: the numbers of target tokens
+    to begin with, with spaces between them). It gives `translation`, and for each step `target_ids`, `target_tokens`
+    [B, T] and the most probable next tokens, `next_ids`, `next_tokens` and `next_log_probabilities` [B, T, N]; and the
+    candidates of the search, `considered_tokens`, `parents`, `places`, `log_probabilities` and `scores` [B, steps, C]:
+    see `SearchSteps` and `Considered`.
+
     `score` takes `source` and `target` (string, [B]) and gives `log_probability` (float32, [B]: summed),
     `token_log_probabilities` (float32, [B, T]), `tokens` (int32, [B]: the number in the target, including the end
     token) and `is_truncated`. `count_tokens` takes `text` and gives `tokens` (int32, [B]: the number in the source).
@@ -76,9 +83,8 @@ def export(
             translator = Translator(model, *tokenizers_of(run), decoding)
             signatures = save(translator, beside)
             inputs = {name: takes for name, (takes, _) in signatures.items()}
-            write_requests(
-                beside, inputs, translator.source_tokenizer, {name: getattr(decoding, name) for name in LANGUAGES}
-            )
+            known = {name: getattr(decoding, name) for name in LANGUAGES} | {"prefix_ids": ""}
+            write_requests(beside, inputs, translator.source_tokenizer, known)
             (beside / OF_EXPORT).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
             readme = card(output.name, description, OF_EXPORT.as_posix(), signatures)
             (beside / "README.md").write_text(readme, "utf-8")
@@ -100,6 +106,7 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
     """
     n = translator.decoding.hypotheses
     text, source, target = (tf.TensorSpec([None], tf.string, name=name) for name in ("text", "source", "target"))
+    prefix = tf.TensorSpec([None], tf.string, name="prefix_ids")
     is_of_several = bool(translator.source_tokenizer.languages)
     pair = [tf.TensorSpec([None], tf.string, name=name) for name in LANGUAGES] if is_of_several else []
 
@@ -133,6 +140,17 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
         found = translator.translate_with_all_attention(text, named(languages))._asdict()
         return {"translation": found.pop("texts"), **found}
 
+    @tf.function(input_signature=[text, prefix, *pair], autograph=False)
+    def search_steps(text: tf.Tensor, prefix_ids: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
+        # A word that is no number must not fail a batch that a server made of several requests.
+        words = tf.strings.split(prefix_ids)
+        numbers = tf.where(tf.strings.regex_full_match(words.flat_values, "[0-9]{1,9}"), words.flat_values, "-1")
+        given = words.with_flat_values(tf.strings.to_number(numbers, tf.int32)).to_tensor(PAD)
+        found = translator.translate_with_steps(text, given, named(languages))._asdict()
+        considered = found.pop("considered")._asdict()
+        considered.pop("tokens")
+        return {"translation": found.pop("texts"), **found, **considered}
+
     @tf.function(input_signature=[source, target, *pair], autograph=False)
     def score(source: tf.Tensor, target: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
         found = translator.score(source, target, named(languages))._asdict()
@@ -143,6 +161,8 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
         return {"tokens": translator.count(text)}
 
     functions = [serving_default, translate_n_best, translate_with_attention, attention, score, count_tokens]
+    if n > 1:
+        functions.append(search_steps)
     if is_of_several:
         functions.append(translate_to)
     module = tf.Module()

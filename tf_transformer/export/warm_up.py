@@ -26,7 +26,7 @@ def write_requests(
         model: the folder of the SavedModel.
         inputs: the names of the inputs of each signature.
         tokenizer: of the source language; the sentence consists of words that it has.
-        known: values for the inputs that are not given the sentence, such as languages.
+        known: values for the inputs that are not given the sentence, such as languages and a prefix.
     """
     words = [piece.removeprefix(SPACE_MARK) for piece in tokenizer.pieces[END + 1 :] if piece.startswith(SPACE_MARK)]
     sentence = " ".join([word for word in words if word][:WORDS]) or "a"
@@ -37,5 +37,5 @@ def write_requests(
                 request = PredictRequest()
                 request.model_spec.signature_name = signature
                 for name in names:
-                    request.inputs[name].CopyFrom(tf.make_tensor_proto([known.get(name) or sentence] * size))
+                    request.inputs[name].CopyFrom(tf.make_tensor_proto([known.get(name, sentence)] * size))
                 writer.write(PredictionLog(predict_log=PredictLog(request=request)).SerializeToString())

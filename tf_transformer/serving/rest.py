@@ -41,6 +41,7 @@ def make_app(model: Model, origins: Origins = frozenset()) -> ASGIApp:
         Route("/page/model", page.model),
         Route("/page/translate", api.counted(page.translate), methods=["POST"]),
         Route("/page/attention", api.counted(page.attention), methods=["POST"]),
+        Route("/page/steps", api.counted(page.steps), methods=["POST"]),
         Route("/openapi.json", api.openapi),
         Route("/metrics", api.metrics),
         Route("/healthz", api.health),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import tensorflow as tf
 
+from tf_transformer.decoding import Considered
 from tf_transformer.errors import InputError
 from tf_transformer.in_batches import warn_of_cut
 
@@ -81,6 +82,29 @@ class Aligned(NamedTuple):
     """[B, T], string, likewise"""
     attention: tf.Tensor
     """[B, T, S], float32: the mean over the heads of a layer; 0 where either token is padding"""
+    is_truncated: tf.Tensor
+    """[B], as in `Source`"""
+
+
+class SearchSteps(NamedTuple):
+    """Translations of B sentences, with what the model and the search had to choose from at each step."""
+
+    texts: tf.Tensor
+    """[B], string"""
+    target_ids: tf.Tensor
+    """[B, T], int32: the tokens, with the end token if there is one, then padding"""
+    target_tokens: tf.Tensor
+    """[B, T], string: their pieces; padding is empty"""
+    next_ids: tf.Tensor
+    """[B, T, N], int32: the N tokens that the model finds most probable at each step, the best first"""
+    next_tokens: tf.Tensor
+    """[B, T, N], string: their pieces"""
+    next_log_probabilities: tf.Tensor
+    """[B, T, N], float32"""
+    considered: Considered
+    """the candidates of all steps of the search"""
+    considered_tokens: tf.Tensor
+    """[B, steps, C], string: the pieces of their tokens"""
     is_truncated: tf.Tensor
     """[B], as in `Source`"""
 

@@ -1,13 +1,21 @@
 """Search with a Transformer: from source ids to hypotheses, as a `DecodingConfig` says."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from tf_transformer.config import DecodingConfig
-from tf_transformer.decoding import Hypotheses, Rules, Sentences, beam_search, greedy, length_penalty, sample
+from tf_transformer.decoding import (
+    Considered,
+    Hypotheses,
+    Rules,
+    Sentences,
+    beam_search,
+    greedy,
+    length_penalty,
+    sample,
+)
 from tf_transformer.decoding.hypotheses import shape_throughout
 from tf_transformer.errors import InputError
 from tf_transformer.model import Transformer
@@ -23,15 +31,13 @@ class Search:
     Args:
         model: a built Transformer.
         decoding: how to search.
-        rules: makes the rules of the search, which see all that the search chooses from.
 
     Raises:
         InputError: an attention layer that the model does not have.
     """
 
-    def __init__(self, model: Transformer, decoding: DecodingConfig, rules: Callable[..., Rules] = Rules):
+    def __init__(self, model: Transformer, decoding: DecodingConfig):
         self.model = model
-        self.rules = rules
         self.decoding = decoding
         layers, layer = len(model.decoder.stack), decoding.attention_layer
         if layer is not None and layer > layers:
@@ -56,15 +62,31 @@ class Search:
             InputError: n_best above the number of hypotheses.
         """
         self.decoding.check_n_best(n_best)
-        before = int(tf.is_tensor(languages))  # tokens before the text
-        tokens = tf.math.count_nonzero(ids != PAD, axis=1, dtype=tf.int32) - before
-        limits = tf.where(tokens > 1, self._limit(tokens, before), 0)
+        limits = self._limits(ids, languages)
         if self.decoding.jit_compile:
             return self._find_compiled(ids, keys, limits, n_best, prefix, languages)
         uniform = self._uniform(keys, tf.reduce_max(tf.concat([limits, [1]], axis=0)))
         if tf.executing_eagerly():
             return self._find(ids, limits, uniform, prefix, languages, n_best=n_best)
         return self._traced_once(n_best)(ids, limits, uniform, prefix, languages)
+
+    def considered(self, ids: tf.Tensor, prefix: Any = (), languages: Any = ()) -> tuple[Hypotheses, Considered]:
+        """Search as `__call__` does for one hypothesis, and record what is considered at each step.
+
+        Raises:
+            InputError: a search that is no beam search.
+        """
+        self.check_beam()
+        limits = self._limits(ids, languages)
+        return self._find(ids, limits, (), prefix, languages, n_best=1, record=True)
+
+    def check_beam(self) -> None:
+        """Raise InputError if this is not a beam search."""
+        if self.decoding.hypotheses < 2:
+            raise InputError(
+                "only a beam search has a tree: choose a beam_size of 2 or more and no temperature. "
+                f"Received: beam_size={self.decoding.beam_size}, temperature={self.decoding.temperature}"
+            )
 
     def alignment(self, ids: tf.Tensor, written: tf.Tensor) -> tf.Tensor:
         """Return how the token after each of `written` [B, T] attends to the source: [B, T, S], the mean over heads."""
@@ -111,8 +133,9 @@ class Search:
         languages: Any,
         n_best: int,
         is_fixed: bool = False,
-    ) -> Hypotheses:
-        """Search; with `is_fixed`, by tensors whose shapes do not change."""
+        record: bool = False,
+    ) -> Any:
+        """Search; with `is_fixed`, by tensors whose shapes do not change. `record` is as in `beam_search`."""
         settings = self.decoding
         capacity = self._limit(tf.shape(ids)[1], 0) if is_fixed else None
         covered = tf.cast(ids == PAD, tf.float32) if settings.coverage_penalty else ()
@@ -126,7 +149,7 @@ class Search:
             step = functools.partial(self._step, before=1)
             cache = self._started(self.model.empty_cache(rows, room), rows, sentences.context)
         banned = (UNKNOWN,) if settings.ban_unknown else ()
-        rules = self.rules(START, END, PAD, banned, settings.min_length, settings.no_repeat_ngram)
+        rules = Rules(START, END, PAD, banned, settings.min_length, settings.no_repeat_ngram)
         if settings.temperature:
             cut = (settings.temperature, settings.top_k, settings.top_p)
             return self._penalised(sample(step, cache, sentences, rules, *cut, capacity=capacity))
@@ -145,6 +168,7 @@ class Search:
             early_stopping=settings.early_stopping,
             likely_stopping=settings.likely_stopping,
             capacity=capacity,
+            record=record,
         )
 
     def _started(self, cache: Any, rows: tf.Tensor, memory: Any) -> Any:
@@ -173,6 +197,12 @@ class Search:
         lengths = tf.maximum(tf.math.count_nonzero(found.ids, axis=2, dtype=tf.int32), 1)  # length 0 may have penalty 0
         penalty = length_penalty(lengths, self.decoding.length_penalty, self.decoding.length_penalty_offset)
         return found._replace(scores=found.log_probabilities / penalty)
+
+    def _limits(self, ids: tf.Tensor, languages: Any) -> tf.Tensor:
+        """Return the most target tokens [B] of each source; 0 for one without text."""
+        before = int(tf.is_tensor(languages))  # tokens before the text
+        tokens = tf.math.count_nonzero(ids != PAD, axis=1, dtype=tf.int32) - before
+        return tf.where(tokens > 1, self._limit(tokens, before), 0)
 
     def _limit(self, tokens: tf.Tensor, before: int) -> tf.Tensor:
         """Return the most target tokens, including the end token, for sources of so many tokens.

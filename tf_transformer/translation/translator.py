@@ -6,18 +6,21 @@ from typing import Any
 
 import tensorflow as tf
 
+from tf_transformer.candidates import Candidate, search_tree
 from tf_transformer.config import DecodingConfig
 from tf_transformer.decoding import Hypotheses
+from tf_transformer.errors import InputError
 from tf_transformer.model import Transformer
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import check_backend, load
-from tf_transformer.tokenizers import END, PAD, START, Tokenizer, text_of
+from tf_transformer.tokenizers import END, PAD, START, UNKNOWN, Tokenizer, text_of
 from tf_transformer.translation.results import (
     Aligned,
     AllAttention,
     Attention,
     Languages,
     Scored,
+    SearchSteps,
     Source,
     Translations,
     failures_told,
@@ -25,6 +28,9 @@ from tf_transformer.translation.results import (
     token_scores_of,
 )
 from tf_transformer.translation.search import Search
+
+NEXT = 8
+"""How many of the most probable next tokens `translate_with_steps` gives."""
 
 # Functions are traced without AutoGraph, here and in exports, because no Python `if` or `while` depends on a tensor.
 # Converting the code took three quarters of the time until the first translation.
@@ -162,11 +168,46 @@ class Translator(tf.Module):
             source.is_truncated,
         )
 
+    def translate_with_steps(
+        self, text: tf.Tensor, prefix_ids: Any = (), languages: Languages | None = None
+    ) -> SearchSteps:
+        """Translate strings [B], and show what model and search had to choose from at each step.
+
+        Args:
+            text: the sentences.
+            prefix_ids: [B, P], int32: the target tokens that the translations begin with, then padding; () for none.
+                Numbers that the vocabulary does not have stand for the unknown token, as unknown text does.
+            languages: as in `search`.
+
+        Raises:
+            InputError: a search that is no beam search.
+        """
+        self._search.check_beam()
+        vocabulary = self.target_tokenizer.vocab_size
+        if tf.is_tensor(prefix_ids):
+            prefix_ids = tf.where((prefix_ids >= PAD) & (prefix_ids < vocabulary), prefix_ids, UNKNOWN)
+        source = self.encode_source(text, languages)
+        towards = self._target_languages(tf.shape(text)[0], languages)
+        found, considered = self._search.considered(source.ids, prefix_ids, towards)
+        target_ids = _without_padding(found.ids[:, 0])
+        logits = self._logits(source.ids, target_ids, languages)
+        probable = tf.math.top_k(tf.nn.log_softmax(logits), min(NEXT, vocabulary))
+        return SearchSteps(
+            self.target_tokenizer.detokenize(target_ids),
+            target_ids,
+            self.target_tokenizer.pieces_of(target_ids),
+            probable.indices,
+            self.target_tokenizer.pieces_of(probable.indices),
+            probable.values,
+            considered,
+            self.target_tokenizer.pieces_of(considered.tokens),
+            source.is_truncated,
+        )
+
     def score(self, sources: tf.Tensor, targets: tf.Tensor, languages: Languages | None = None) -> Scored:
         """Return how probable the model finds the targets [B] as translations of the sources [B]."""
         source, (labels, is_cut) = self.encode_source(sources, languages), self._encode_target(targets)
-        read, before = self._read(labels, languages)
-        logits = self.model((source.ids, read), training=False)[:, before:]
+        logits = self._logits(source.ids, labels, languages)
         of_tokens = tf.gather(logits, labels, batch_dims=2) - tf.reduce_logsumexp(logits, axis=-1)
         of_tokens = tf.where(labels != PAD, of_tokens, 0.0)
         lengths = tf.math.count_nonzero(labels, 1, dtype=tf.int32)
@@ -197,6 +238,27 @@ class Translator(tf.Module):
         )
         return Attention(of_source, of_target, cross, encoder, decoder, of_read)
 
+    @failures_told()
+    def tree(self, sentence: str) -> list[list[Candidate]]:
+        """Return the tree of the beam search for a sentence: the candidates of every step, the most probable first.
+
+        Raises:
+            InputError: a search that is no beam search; a sentence without text.
+        """
+        self._search.check_beam()
+        self._check_directed()
+        found = self._steps(text_of([sentence]))
+        best = [piece.decode() for piece in found.target_tokens[0].numpy()]
+        tokens = [[piece.decode() for piece in step] for step in found.considered_tokens[0].numpy()]
+        if not tokens:
+            raise InputError(f"give a sentence with at least one word. Received: {sentence!r}")
+        parents, places, log_probabilities, scores = (of_all[0].numpy() for of_all in found.considered[1:])
+        return search_tree(tokens, parents, places, log_probabilities, scores, best)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+    def _steps(self, text: tf.Tensor) -> SearchSteps:
+        return self.translate_with_steps(text)
+
     def _all_weights(
         self, source_ids: tf.Tensor, target_ids: tf.Tensor, languages: Languages | None
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -222,7 +284,6 @@ class Translator(tf.Module):
         n_best: int = 1,
         prefix: Any = (),
         languages: Languages | None = None,
-        search: Search | None = None,
     ) -> tuple[Source, Hypotheses]:
         """Search for the translations of strings [B].
 
@@ -232,7 +293,6 @@ class Translator(tf.Module):
             prefix: strings [B] that the translations begin with; their tokens are used as far as there is room. () for
                 none.
             languages: those of each string, if the model has several; by default those of `decoding` for all.
-            search: a search to use instead of the translator's own.
 
         Raises:
             InputError: n_best above the number of hypotheses; no languages, or wrong ones.
@@ -245,8 +305,8 @@ class Translator(tf.Module):
                 raise ValueError(f"give a prefix for each string. Received: {prefix.shape=}, {source.ids.shape=}")
             prefix = self.target_tokenizer.tokenize(prefix).to_tensor(PAD)
         keys = tf.strings.to_hash_bucket_fast(text, 2**31 - 1)
-        find = search or self._search
-        return source, find(source.ids, keys, n_best, prefix, self._target_languages(tf.shape(text)[0], languages))
+        towards = self._target_languages(tf.shape(text)[0], languages)
+        return source, self._search(source.ids, keys, n_best, prefix, towards)
 
     def encode_source(self, text: tf.Tensor, languages: Languages | None = None) -> Source:
         """Tokenise strings [B], and cut those that are longer than the search takes."""
@@ -282,6 +342,11 @@ class Translator(tf.Module):
         if self.target_tokenizer.languages:
             front.append(self._target_languages(rows, languages)[:, None])
         return tf.concat([*front, ids], axis=1)[:, :-1], len(front) - 1
+
+    def _logits(self, source_ids: tf.Tensor, target_ids: tf.Tensor, languages: Languages | None) -> tf.Tensor:
+        """Return the logits [B, T, V] for target tokens [B, T], of each after those before it."""
+        read, before = self._read(target_ids, languages)
+        return self.model((source_ids, read), training=False)[:, before:]
 
     def _encode_target(self, text: tf.Tensor) -> Source:
         """Tokenise translations, and cut those that are longer than the search could write."""

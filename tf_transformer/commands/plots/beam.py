@@ -24,7 +24,4 @@ def figure(options: argparse.Namespace) -> "Figure":
     from tf_transformer import plotting
 
     translator = translator_of(options)
-    from tf_transformer.translation.tree import search_tree
-
-    tree = search_tree(translator, options.text)
-    return plotting.beam(tree, f"“{options.text}”, beam of {translator.decoding.hypotheses}")
+    return plotting.beam(translator.tree(options.text), f"“{options.text}”, beam of {translator.decoding.hypotheses}")

@@ -1,8 +1,9 @@
-"use strict";
+import { drawSteps } from "./steps.js";
 
 const find = (id) => document.getElementById(id);
 const SHORT = 200; // characters of a line whose attention is shown without being asked for
 let waiting = null;
+let hasSteps = false; // whether the model shows the steps of its search
 
 fetch("page/model")
   .then((response) => response.json())
@@ -41,11 +42,11 @@ async function translate(text) {
   }
 }
 
-async function ask(path, text, languages, signal) {
+export async function ask(path, text, more, signal) {
   const response = await fetch(`page/${path}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ text, ...languages }),
+    body: JSON.stringify({ text, ...more }),
     signal,
   });
   const answer = await response.json();
@@ -53,12 +54,13 @@ async function ask(path, text, languages, signal) {
   return answer;
 }
 
-function showProblem(error) {
+export function showProblem(error) {
   find("problem").textContent =
     error instanceof TypeError ? "The server does not answer. Is it still running?" : error.message;
 }
 
-function showModel({ name, version, source, target, languages }) {
+function showModel({ name, version, source, target, languages, has_steps: has }) {
+  hasSteps = has;
   const isOfSeveral = languages.length > 0;
   const direction = source && target && !isOfSeveral ? `, ${source} to ${target}` : "";
   find("model").textContent = `${name}${direction}, version ${version}`;
@@ -106,6 +108,9 @@ function drawLine(text, { n_best: best }, isAlone, languages, signal) {
   // It is asked for and drawn when it is opened: of a long text it is large.
   attention.addEventListener("toggle", () => drawAttention(attention, text, languages, signal), { once: true });
   attention.open = isAlone && text.length <= SHORT;
+  const steps = parts.querySelector(".steps");
+  steps.hidden = !hasSteps;
+  steps.addEventListener("toggle", () => drawSteps(steps, text, languages, signal), { once: true });
   const line = document.createElement(isAlone ? "div" : "details");
   if (!isAlone) line.append(cell("summary", text));
   line.append(parts);
@@ -169,13 +174,13 @@ function drawWeights(rows, columns, weights) {
   return [head, body];
 }
 
-function row(cells) {
+export function row(cells) {
   const element = document.createElement("tr");
   element.append(...cells);
   return element;
 }
 
-function cell(kind, text) {
+export function cell(kind, text) {
   const element = document.createElement(kind);
   element.textContent = text;
   element.dir = "auto";
