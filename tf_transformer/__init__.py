@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tf_transformer.model import DecoderLayer as DecoderLayer
     from tf_transformer.model import Encoder as Encoder
     from tf_transformer.model import EncoderLayer as EncoderLayer
+    from tf_transformer.model import Ensemble as Ensemble
     from tf_transformer.model import FeedForward as FeedForward
     from tf_transformer.model import MultiHeadAttention as MultiHeadAttention
     from tf_transformer.model import Transformer as Transformer
@@ -30,6 +31,7 @@ _HOME = {
         "DecoderLayer",
         "Encoder",
         "EncoderLayer",
+        "Ensemble",
         "FeedForward",
         "MultiHeadAttention",
         "Transformer",

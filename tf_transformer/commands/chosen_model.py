@@ -14,6 +14,7 @@ from tf_transformer.progress import waiting_for
 from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export, is_litert
 
 if TYPE_CHECKING:
+    from tf_transformer.runs.directory import RunDirectory
     from tf_transformer.translation.results import TextTranslator
 
 MODEL_HELP = "a run directory, an exported SavedModel or an export for LiteRT"
@@ -31,6 +32,8 @@ class ChosenModel:
     decoding: config.DecodingConfig
     given: frozenset[str] = frozenset()
     """the settings of the search that were given, not the model's own"""
+    others: "tuple[RunDirectory, ...]" = ()
+    """further runs, which translate with it as an ensemble"""
 
     def between(self, data: config.DataConfig) -> "ChosenModel":
         """Return the same, that translates as a corpus does if it was not told otherwise and knows its languages."""
@@ -64,12 +67,18 @@ class ChosenModel:
             return translator
         import_tensorflow()
         with waiting_for("loading the model"):
-            return open_translator(self.described, self.decoding)
+            return open_translator(self.described, self.decoding, self.others)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add `--model`."""
-    parser.add_argument("--model", required=True, metavar="DIR", help=MODEL_HELP)
+    parser.add_argument(
+        "--model",
+        required=True,
+        action="append",
+        metavar="DIR",
+        help=f"{MODEL_HELP}; several run directories, by --model A --model B, translate as an ensemble",
+    )
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
@@ -102,9 +111,12 @@ def chosen_model(options: argparse.Namespace) -> ChosenModel:
     Raises:
         InputError: there is none; settings of the search that do not fit it.
     """
-    path = Path(options.model)
-    if not path.is_dir():
-        raise InputError(f"--model {path}: there is no such folder")
+    path, *others = map(Path, options.model)
+    for folder in (path, *others):
+        if not folder.is_dir():
+            raise InputError(f"--model {folder}: there is no such folder")
+        if others and (is_export(folder) or is_litert(folder)):
+            raise InputError(f"--model {folder} is an export, but an ensemble is made of run directories")
     from tf_transformer.runs.directory import RunDirectory  # NumPy takes a while
 
     given = search_given(options)
@@ -125,4 +137,8 @@ def chosen_model(options: argparse.Namespace) -> ChosenModel:
         run.best_checkpoint()  # there must be one
     decoding = config.override(described.config, *given.values()).decoding
     decoding.check_languages(described.languages)
-    return ChosenModel(described, decoding, frozenset().union(*(layer["decoding"] for layer in given.values())))
+    names = frozenset().union(*(layer["decoding"] for layer in given.values()))
+    runs = [RunDirectory(folder) for folder in others]
+    for run in runs:
+        run.best_checkpoint()
+    return ChosenModel(described, decoding, names, tuple(runs))

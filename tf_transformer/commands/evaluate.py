@@ -129,7 +129,7 @@ def _others(options: argparse.Namespace, pairs: Pairs) -> list[str]:
     if other.is_dir():
         # The languages were named for the model; the other may call them otherwise, or have one direction.
         named = {f"decoding.{name}": None for name in LANGUAGES}
-        chosen = chosen_model(argparse.Namespace(**vars(options) | {"model": str(other)} | named))
+        chosen = chosen_model(argparse.Namespace(**vars(options) | {"model": [str(other)]} | named))
         own = {name: getattr(options, f"decoding.{name}") for name in LANGUAGES}
         if all(language in chosen.described.languages for language in own.values()):
             chosen = dataclasses.replace(

@@ -48,7 +48,13 @@ FORMATS = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("--run-dir", required=True, metavar="DIR", help="a trained run")
+    parser.add_argument(
+        "--run-dir",
+        required=True,
+        action="append",
+        metavar="DIR",
+        help="a trained run; several, by --run-dir A --run-dir B, become one SavedModel that translates as an ensemble",
+    )
     parser.add_argument("--output", required=True, metavar="DIR", help="a new folder, such as saved_models/NAME/1")
     runtimes = ", or ".join(
         form.runtime + (f" (needs the extra {form.package})" if form.package else "") for form in FORMATS.values()
@@ -82,14 +88,18 @@ def run(options: argparse.Namespace) -> None:
     check_place("--output", options.output)
     from tf_transformer.runs.directory import RunDirectory  # NumPy takes a while
 
-    trained = RunDirectory(options.run_dir)
-    trained.best_checkpoint()  # refused before TensorFlow is imported
+    runs = [RunDirectory(folder) for folder in options.run_dir]
+    for run in runs:
+        run.best_checkpoint()  # refused before TensorFlow is imported
+    trained = runs[0]
     given = search_given(options)
     form = FORMATS[options.format]
     if given and form.no_search:
         raise InputError(f"{form.no_search}. Received: {', '.join(sorted(given))}")
     if options.dtype != "float32" and form.no_dtype:
         raise InputError(f"{form.no_dtype}. Received: --dtype {options.dtype}")
+    if len(runs) > 1 and options.format != "saved_model":
+        raise InputError(f"only a SavedModel holds an ensemble: give one --run-dir. Received: {len(runs)}")
     if options.quantize and not form.quantizes:
         raise InputError(f"--quantize is for --format litert. Received: --format {options.format}")
     if form.package and importlib.util.find_spec(form.package) is None:
@@ -103,4 +113,5 @@ def run(options: argparse.Namespace) -> None:
     kind = {} if form.no_dtype else {"dtype": options.dtype}
     if form.quantizes:
         kind["quantize"] = options.quantize or QUANTIZED[0]
-    print(f"exported: {writer.export(trained, options.output, decoding, **kind)}")
+    source = runs if len(runs) > 1 else trained
+    print(f"exported: {writer.export(source, options.output, decoding, **kind)}")

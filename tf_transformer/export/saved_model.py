@@ -15,8 +15,7 @@ from tf_transformer.export.model_card import card
 from tf_transformer.export.warm_up import write_requests
 from tf_transformer.files import written_whole
 from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT
-from tf_transformer.runs.directory import RunDirectory
-from tf_transformer.runs.weights import build_model, restore_best, tokenizers_of
+from tf_transformer.runs.weights import RunOrRuns, count_of, load_runs
 from tf_transformer.tokenizers import PAD
 from tf_transformer.translation.results import Languages
 from tf_transformer.translation.translator import Translator
@@ -26,12 +25,14 @@ TEXT_OPS = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokeni
 
 
 def export(
-    run_dir: str | Path | RunDirectory,
+    run_dir: RunOrRuns,
     output: str | Path,
     decoding: DecodingConfig | None = None,
     dtype: str = "float32",
 ) -> Path:
-    """Export the best checkpoint of a run as a SavedModel. The export is written beside its place, then renamed.
+    """Export the best checkpoint of a run as a SavedModel, or several runs as an ensemble.
+
+    The export is written beside its place, then renamed.
 
     It searches as `decoding` says, by default as the run does, with beam search. Loading it needs only tensorflow and
     tensorflow_text. With `decoding.jit_compile` it needs XLA as well, which TensorFlow Serving must be told to use.
@@ -72,15 +73,21 @@ def export(
     output = Path(output)
     if output.exists():
         raise InputError(f"{output} exists: give another --output, such as the next version number, or remove it")
-    run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
+    loaded = load_runs(run_dir, dtype)
+    run = loaded.runs[0]
     decoding = decoding or run.config.decoding
     decoding.check_directed(run.languages)
-    model = build_model(run.config, dtype)
-    description = run.description | {"checkpoint": restore_best(run, model), "dtype": dtype}
+    description = run.description | {"checkpoint": loaded.checkpoints[0], "dtype": dtype}
+    if len(loaded.runs) > 1:
+        description |= {"checkpoint": None, "parameters": count_of(loaded.model)}
+        description["ensemble"] = [
+            {"run": each.path.name, "checkpoint": checkpoint}
+            for each, checkpoint in zip(loaded.runs, loaded.checkpoints, strict=True)
+        ]
     description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding)}
     try:
         with written_whole(output) as beside:
-            translator = Translator(model, *tokenizers_of(run), decoding)
+            translator = Translator(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, decoding)
             signatures = save(translator, beside)
             inputs = {name: takes for name, (takes, _) in signatures.items()}
             known = {name: getattr(decoding, name) for name in LANGUAGES} | {"prefix_ids": ""}

@@ -3,6 +3,7 @@
 from tf_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
 from tf_transformer.model.decoder import Decoder, DecoderLayer
 from tf_transformer.model.encoder import Encoder, EncoderLayer
+from tf_transformer.model.ensemble import Ensemble
 from tf_transformer.model.feed_forward import FeedForward
 from tf_transformer.model.masks import causal_mask, padding_mask
 from tf_transformer.model.positions import positional_encoding
@@ -13,6 +14,7 @@ __all__ = [
     "DecoderLayer",
     "Encoder",
     "EncoderLayer",
+    "Ensemble",
     "FeedForward",
     "MultiHeadAttention",
     "Transformer",

@@ -192,6 +192,11 @@ class Transformer(LowRank, keras.Model):
         )
 
     @property
+    def decoder_layers(self) -> int:
+        """The number of layers of the decoder."""
+        return len(self.decoder.stack)
+
+    @property
     def most_positions(self) -> int | None:
         """The number of positions that the model has learned; None if it takes any."""
         return self.config["max_positions"] if self.config["positions"] == "learned" else None

@@ -53,7 +53,9 @@ def _history(description: Mapping[str, Any]) -> dict[str, str]:
     pairs = description.get("data", {}).get("train", {}).get("pairs")
     corpora = _corpora(description["config"]["data"])
     rows = {"Trained on": corpora if pairs is None else f"{corpora}: {pairs:,} pairs"}
-    if averaged := description.get("averaged"):
+    if ensemble := description.get("ensemble"):
+        rows["Ensemble of"] = ", ".join(f"{one['run']} ({one['checkpoint']['step']:,} updates)" for one in ensemble)
+    elif averaged := description.get("averaged"):
         rows["Average of"] = "updates " + ", ".join(f"{step:,}" for step in averaged["steps"])
     elif checkpoint := description.get("checkpoint"):
         rows["Updates"] = f"{checkpoint['step']:,}"

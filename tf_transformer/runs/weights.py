@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,11 +12,15 @@ import tensorflow as tf
 
 from tf_transformer.config import Config
 from tf_transformer.errors import InputError
-from tf_transformer.model import Transformer
+from tf_transformer.model import Ensemble, Transformer
 from tf_transformer.model.low_rank import FACTORS
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.tokenizers import Tokenizer
+
+Run = str | Path | RunDirectory
+"""The path of a run directory, or the directory as it has been read."""
+RunOrRuns = Run | Sequence[Run]
 
 
 class Loaded(NamedTuple):
@@ -26,9 +30,22 @@ class Loaded(NamedTuple):
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     config: Config
+    checkpoint: dict[str, Any]
+    """what was saved with the weights: the step, and the metrics"""
 
 
-def load(run_dir: str | Path | RunDirectory, dtype: str = "float32") -> Loaded:
+class LoadedRuns(NamedTuple):
+    """What `load_runs` returns."""
+
+    model: Transformer | Ensemble
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    runs: list[RunDirectory]
+    checkpoints: list[dict[str, Any]]
+    """of each run, what was saved with its weights"""
+
+
+def load(run_dir: Run, dtype: str = "float32") -> Loaded:
     """Return the model of a run, with the weights of its best checkpoint, its tokenizers and its config.
 
     Args:
@@ -40,8 +57,29 @@ def load(run_dir: str | Path | RunDirectory, dtype: str = "float32") -> Loaded:
     """
     run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
     model = build_model(run.config, dtype)
-    restore_best(run, model)
-    return Loaded(model, *tokenizers_of(run), run.config)
+    state = restore_best(run, model)
+    return Loaded(model, *tokenizers_of(run), run.config, state)
+
+
+def load_runs(run_dirs: RunOrRuns, dtype: str = "float32") -> LoadedRuns:
+    """As `load`, for one run or for several, whose models become an `Ensemble`.
+
+    Raises:
+        InputError: as `load`; runs with different vocabularies.
+    """
+    given = [run_dirs] if isinstance(run_dirs, Run) else run_dirs
+    runs = [run if isinstance(run, RunDirectory) else RunDirectory(run) for run in given]
+    first, *others = [load(run, dtype) for run in runs]
+    for run, other in zip(runs[1:], others, strict=True):
+        for side in ("source_tokenizer", "target_tokenizer"):
+            if getattr(first, side).pieces != getattr(other, side).pieces:
+                raise InputError(
+                    f"an ensemble needs one vocabulary: {run.path} has another {side.removesuffix('_tokenizer')} "
+                    f"vocabulary than {runs[0].path}. Train both with the same --tokenizer"
+                )
+    model = Ensemble([first.model, *(other.model for other in others)]) if others else first.model
+    states = [loaded.checkpoint for loaded in (first, *others)]
+    return LoadedRuns(model, first.source_tokenizer, first.target_tokenizer, runs, states)
 
 
 def build_model(config: Config, dtype: str = "float32") -> Transformer:
@@ -114,7 +152,7 @@ def weights(model: keras.Model) -> dict[str, Any]:
     return {variable.path: variable for variable in model.weights}
 
 
-def count_of(model: keras.Model) -> int:
+def count_of(model: keras.Model | Ensemble) -> int:
     """Return the number of parameters of a model, without low-rank factors, which are merged."""
     return sum(math.prod(weight.shape) for weight in model.weights if weight.name not in FACTORS)
 

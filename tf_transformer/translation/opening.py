@@ -1,5 +1,6 @@
 """Opening a model of any kind to translate with it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
     from tf_transformer.translation.results import TextTranslator
 
 
-def open_translator(model: str | Path | Described, decoding: DecodingConfig | None = None) -> "TextTranslator":
+def open_translator(
+    model: str | Path | Described, decoding: DecodingConfig | None = None, others: Sequence[RunDirectory] = ()
+) -> "TextTranslator":
     """Open a run directory or an export. TensorFlow is imported only if the model needs it.
 
     Args:
@@ -20,8 +23,10 @@ def open_translator(model: str | Path | Described, decoding: DecodingConfig | No
         decoding: how to search; by default as the model says. A SavedModel takes only the languages from it, because
             its search was fixed at export.
 
+        others: runs that translate with it as an ensemble, if it is a run.
+
     Raises:
-        InputError: a folder that is neither, or has no weights; a missing extra.
+        InputError: a folder that is neither, or has no weights; a missing extra; runs with different vocabularies.
     """
     path = model.path if isinstance(model, Described) else model
     if is_litert(path):
@@ -36,4 +41,4 @@ def open_translator(model: str | Path | Described, decoding: DecodingConfig | No
         return ExportedTranslator(model, decoding)
     from tf_transformer.translation.translator import Translator
 
-    return Translator.load(model if isinstance(model, RunDirectory) else path, decoding)
+    return Translator.load([model if isinstance(model, RunDirectory) else path, *others], decoding)

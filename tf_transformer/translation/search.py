@@ -18,7 +18,7 @@ from tf_transformer.decoding import (
 )
 from tf_transformer.decoding.hypotheses import shape_throughout
 from tf_transformer.errors import InputError
-from tf_transformer.model import Transformer
+from tf_transformer.model import Ensemble, Transformer
 from tf_transformer.tokenizers import END, PAD, START, UNKNOWN
 
 MIN_WIDTH = 16
@@ -29,17 +29,17 @@ class Search:
     """Finds translations of source ids.
 
     Args:
-        model: a built Transformer.
+        model: a built Transformer, or an Ensemble.
         decoding: how to search.
 
     Raises:
         InputError: an attention layer that the model does not have.
     """
 
-    def __init__(self, model: Transformer, decoding: DecodingConfig):
+    def __init__(self, model: Transformer | Ensemble, decoding: DecodingConfig):
         self.model = model
         self.decoding = decoding
-        layers, layer = len(model.decoder.stack), decoding.attention_layer
+        layers, layer = model.decoder_layers, decoding.attention_layer
         if layer is not None and layer > layers:
             raise InputError(f"attention_layer must be at most {layers}, the number of layers. Received: {layer}")
         self._traced: dict[int, Any] = {}

@@ -1,7 +1,6 @@
 """Strings in, strings out: tokenizers, model and search in one TensorFlow module."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -10,9 +9,8 @@ from tf_transformer.candidates import Candidate, search_tree
 from tf_transformer.config import DecodingConfig
 from tf_transformer.decoding import Hypotheses
 from tf_transformer.errors import InputError
-from tf_transformer.model import Transformer
-from tf_transformer.runs.directory import RunDirectory
-from tf_transformer.runs.weights import check_backend, load
+from tf_transformer.model import Ensemble, Transformer
+from tf_transformer.runs.weights import RunOrRuns, check_backend, load_runs
 from tf_transformer.tokenizers import END, PAD, START, UNKNOWN, Tokenizer, text_of
 from tf_transformer.translation.results import (
     Aligned,
@@ -40,7 +38,7 @@ class Translator(tf.Module):
     """Translates strings: `Translator.load("runs/mine")("Hello .")`.
 
     Args:
-        model: a built Transformer.
+        model: a built Transformer, or an Ensemble of several.
         source_tokenizer: of the source language.
         target_tokenizer: of the target language; the same object where both share one.
         decoding: how to search; by default with beam search as in the paper. It also says between which languages to
@@ -53,7 +51,7 @@ class Translator(tf.Module):
 
     def __init__(
         self,
-        model: Transformer,
+        model: Transformer | Ensemble,
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
         decoding: DecodingConfig | None = None,
@@ -77,23 +75,21 @@ class Translator(tf.Module):
         )
 
     @classmethod
-    def load(
-        cls, run_dir: str | Path | RunDirectory, decoding: DecodingConfig | None = None, dtype: str = "float32"
-    ) -> "Translator":
+    def load(cls, run_dir: RunOrRuns, decoding: DecodingConfig | None = None, dtype: str = "float32") -> "Translator":
         """Return the translator of a run directory, with the weights of its best checkpoint.
 
         Args:
-            run_dir: the path of the run, or its `RunDirectory`.
-            decoding: as in the class; by default that of the run.
+            run_dir: the path of the run, or its `RunDirectory`; or several of them, which translate as an `Ensemble`.
+            decoding: as in the class; by default that of the run, or of the first.
             dtype: the Keras dtype policy in which weights are held and computed with.
 
         Raises:
-            InputError: a folder that is not a run directory, or has no checkpoint.
+            InputError: a folder that is not a run directory, or has no checkpoint; runs with different vocabularies.
         """
         check_backend("Translator")
-        loaded = load(run_dir, dtype)
+        loaded = load_runs(run_dir, dtype)
         tokenizers = loaded.source_tokenizer, loaded.target_tokenizer
-        return cls(loaded.model, *tokenizers, decoding or loaded.config.decoding)
+        return cls(loaded.model, *tokenizers, decoding or loaded.runs[0].config.decoding)
 
     @tf.function(input_signature=[tf.TensorSpec(None, tf.string)], autograph=False)
     def __call__(self, text: Any) -> tf.Tensor:

@@ -62,8 +62,8 @@ def add_text(parser: argparse.ArgumentParser) -> None:
 def translator_of(options: argparse.Namespace) -> "Translator":
     """Open the run that `--model` names: an export does not give what is drawn."""
     chosen = chosen_model(options)
-    if is_export(options.model) or is_litert(options.model):
+    if is_export(chosen.described.path) or is_litert(chosen.described.path):
         raise InputError(
-            f"--model {options.model} is an export: give a run directory, which shows all layers and heads"
+            f"--model {chosen.described.path} is an export: give a run directory, which shows all layers and heads"
         )
     return chosen.open()  # type: ignore[return-value]
