@@ -10,7 +10,7 @@ ORDER = [
     {"candidates", "errors", "registration", "version"},
     {"config", "evaluation", "files", "in_batches", "lines", "lock", "plotting", "progress"},
     {"vocabulary"},
-    {"decoding", "model", "tokenizers"},
+    {"alignment", "decoding", "model", "tokenizers"},
     {"data", "runs"},
     {"litert"},
     {"translation"},

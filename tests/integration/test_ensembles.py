@@ -99,7 +99,14 @@ def test_score_and_evaluate_take_several_models(copy_run, other, source, capsys)
 
 def test_what_makes_no_ensemble_is_refused(copy_run, copy_export, tmp_path, capsys):
     foreign = tmp_path / "foreign"
-    text = ["--data", "copy", "--set=tokenizer.byte_fallback=false", "--run-dir", str(foreign), "--set=training.samples=0"]
+    text = [
+        "--data",
+        "copy",
+        "--set=tokenizer.byte_fallback=false",
+        "--run-dir",
+        str(foreign),
+        "--set=training.samples=0",
+    ]
     sizes = [f"--set=model.{size}" for size in ("num_layers=1", "d_model=6", "num_heads=3", "dff=5")]
     assert main(["train", *text, *sizes, "--max-steps", "1"]) == 0
     output = ["--output", str(tmp_path / "1")]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+from tf_transformer.alignment import UNITS, pharaoh
 from tf_transformer.commands.chosen_model import add_model, add_search, chosen_model
 from tf_transformer.commands.options import add_batch_tokens, positive
 from tf_transformer.commands.text_files import check_input, check_output, written_line_by_line
@@ -57,6 +58,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--line-numbers", action="store_true", help="before each translation the number of its line and a tab"
     )
+    parser.add_argument(
+        "--alignments",
+        nargs="?",
+        const="words",
+        choices=UNITS,
+        help="after each translation ' ||| ' and which source word each of its words attends to most, such as 0-0 1-2; "
+        "or by tokens (default: none; words, if nothing follows)",
+    )
     add_model(parser)
     add_batch_tokens(parser)
     add_search(parser)
@@ -67,6 +76,8 @@ def run(options: argparse.Namespace) -> None:
     counts = _check_files(options)
     chosen = chosen_model(options)
     chosen.decoding.check_n_best(options.n_best)
+    if options.alignments and (options.scores or options.n_best > 1):
+        raise InputError("--alignments is for the best translations alone: give it without --scores and --n-best")
     is_typed = not options.input and sys.stdin.isatty()
     if is_typed:
         print("Type a sentence and press Enter; Ctrl-D ends. --input FILE translates a file.", file=sys.stderr)
@@ -94,6 +105,9 @@ def _translate(
     """Write the translations of one input, and return how many lines it had."""
 
     def translated(lines: list[str], numbers: Sequence[int]) -> list[list[tuple[str, float]]]:
+        if options.alignments:
+            aligned = model.aligned_strings(lines, numbers)
+            return [[(f"{one.translation} ||| {pharaoh(one.links(options.alignments))}", math.nan)] for one in aligned]
         if options.scores or options.n_best > 1:
             return model.n_best_strings(lines, options.n_best, numbers)
         return [[(translation, math.nan)] for translation in model.translate_strings(lines, numbers)]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tf_transformer.alignment import AlignedString
 from tf_transformer.config import DecodingConfig
 from tf_transformer.config.special_tokens import END, PAD, START, UNKNOWN
 from tf_transformer.errors import InputError
@@ -142,6 +143,20 @@ class Translator:
                 hypotheses = self._search(of_batch, n)
             found.update(zip(batch, self._found(of_batch, hypotheses), strict=True))
         return [found[i] for i in range(len(sources))]
+
+    def aligned_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[AlignedString]:
+        """Translate strings, and return what the tokens of the translations attended to."""
+        found = self.search(sentences)
+        warn_of_cut(sentences, [i for i, each in enumerate(found) if each.source.is_cut], numbers)
+        return [
+            AlignedString(
+                each.texts[0].replace("\n", " "),
+                [self.source.pieces[token] for token in each.source.ids],
+                [self.target.pieces[token] for token in each.ids[0]],
+                weights,
+            )
+            for each, weights in zip(found, self.attention(found), strict=True)
+        ]
 
     def check_n_best(self, n: int) -> None:
         """Raise InputError if a search has fewer than n hypotheses."""

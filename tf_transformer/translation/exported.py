@@ -6,11 +6,20 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from tf_transformer.alignment import AlignedString
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export
 from tf_transformer.tokenizers import text_of
-from tf_transformer.translation.results import Scored, Translations, failures_told, rows_of, token_scores_of
+from tf_transformer.translation.results import (
+    Aligned,
+    Scored,
+    Translations,
+    aligned_of,
+    failures_told,
+    rows_of,
+    token_scores_of,
+)
 
 
 class ExportedTranslator:
@@ -37,11 +46,11 @@ class ExportedTranslator:
             raise InputError(f"{self.path} is not a SavedModel of ours: it has no saved_model.pb")
         try:
             self._model = tf.saved_model.load(os.fspath(self.path))
-            self._translate, self._n_best, self._score, self._count = (
+            self._translate, self._n_best, self._align, self._score, self._count = (
                 self._model.signatures[name]
                 for name in (
                     "translate_to" if self._languages else "serving_default",
-                    *("translate_n_best", "score", "count_tokens"),
+                    *("translate_n_best", "translate_with_attention", "score", "count_tokens"),
                 )
             )
         except KeyError as error:
@@ -71,6 +80,13 @@ class ExportedTranslator:
         found = self._n_best(text=text_of(sentences), **self._named(len(sentences)))
         rows = rows_of(Translations(found["translations"], found["scores"], found["is_truncated"]), sentences, numbers)
         return [row[:n] for row in rows]
+
+    @failures_told()
+    def aligned_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[AlignedString]:
+        """Translate Python strings, and return what the tokens of the translations attended to."""
+        found = self._align(text=text_of(sentences), **self._named(len(sentences)))
+        names = ("translation", "source_tokens", "target_tokens", "attention", "is_truncated")
+        return aligned_of(Aligned(*map(found.__getitem__, names)), sentences, numbers)
 
     def check_n_best(self, n: int) -> None:
         """Raise InputError if the export gives fewer than n translations."""

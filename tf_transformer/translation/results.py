@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import tensorflow as tf
 
+from tf_transformer.alignment import AlignedString
 from tf_transformer.decoding import Considered
 from tf_transformer.errors import InputError
 from tf_transformer.in_batches import warn_of_cut
@@ -141,6 +142,9 @@ class TextTranslator(Protocol):
     ) -> list[list[tuple[str, float]]]:
         """Translate sentences in n ways each, and return them with their scores, the best first."""
 
+    def aligned_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[AlignedString]:
+        """Translate sentences, and return what the tokens of the translations attended to."""
+
     def check_n_best(self, n: int) -> None:
         """Raise InputError if there are fewer than n translations of a sentence."""
 
@@ -159,8 +163,19 @@ def rows_of(
     Warnings name the sentences that were cut, by `numbers` if these are given.
     """
     warn_of_cut(sentences, _cut(found.is_truncated), numbers)
-    texts = [[text.decode().replace("\n", " ") for text in row] for row in found.texts.numpy()]
+    texts = [[_line(text) for text in row] for row in found.texts.numpy()]
     return [list(zip(*row, strict=True)) for row in zip(texts, found.scores.numpy().tolist(), strict=True)]
+
+
+def aligned_of(found: Aligned, sentences: list[str], numbers: Sequence[int] | None = None) -> list[AlignedString]:
+    """Return aligned translations [B] as Python strings; warnings are as in `rows_of`."""
+    warn_of_cut(sentences, _cut(found.is_truncated), numbers)
+    rows = []
+    columns = (found.texts, found.source_tokens, found.target_tokens, found.attention)
+    for text, *sides, attention in zip(*(column.numpy() for column in columns), strict=True):
+        source, target = ([piece.decode() for piece in pieces if piece] for pieces in sides)
+        rows.append(AlignedString(_line(text), source, target, attention[: len(target), : len(source)]))
+    return rows
 
 
 def token_scores_of(
@@ -170,6 +185,10 @@ def token_scores_of(
     warn_of_cut([f"{source}\t{target}" for source, target in pairs], _cut(found.is_truncated), numbers)
     rows = zip(found.token_log_probabilities.numpy(), found.lengths.numpy(), strict=True)
     return [row[:length].tolist() for row, length in rows]
+
+
+def _line(text: bytes) -> str:
+    return text.decode().replace("\n", " ")
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tf_transformer.alignment import AlignedString
 from tf_transformer.candidates import Candidate, search_tree
 from tf_transformer.config import DecodingConfig
 from tf_transformer.decoding import Hypotheses
@@ -21,6 +22,7 @@ from tf_transformer.translation.results import (
     SearchSteps,
     Source,
     Translations,
+    aligned_of,
     failures_told,
     rows_of,
     token_scores_of,
@@ -395,6 +397,20 @@ class Translator(tf.Module):
                 lambda text: self.translate_n_best(text, n), input_signature=signature, autograph=False
             )
         return rows_of(self._n_best[n](text_of(sentences)), sentences, numbers)
+
+    @failures_told()
+    def aligned_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[AlignedString]:
+        """Translate Python strings, and return what the tokens of the translations attended to.
+
+        Raises:
+            InputError: no languages, although the model has several.
+        """
+        self._check_directed()
+        return aligned_of(self._aligned(text_of(sentences)), sentences, numbers)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+    def _aligned(self, text: tf.Tensor) -> Aligned:
+        return self.translate_with_attention(text)
 
     def check_n_best(self, n: int) -> None:
         """Raise InputError if a search has fewer than n hypotheses."""
