@@ -78,10 +78,6 @@ def test_the_length_is_capped(translate):
         (["--top-k", "3"], "top_k and top_p are for sampling: give a temperature"),
         (["--length-penalty", "nan"], "length_penalty must be a finite number. Received: nan"),
         (["--n-best", "5"], "error: n_best must be 1 to 4, the beam_size. Received: 5"),
-        (
-            ["--n-best", "2", "--sampling-temperature", "1"],
-            "n_best must be 1 to 1, because sampling finds one translation",
-        ),
         (["--max-length", "0"], "max_length must be at least 1. Received: 0"),
         (["--set", "decoding.no_repeat_ngrm=2"], "did you mean 'decoding.no_repeat_ngram'"),
         (["--set", "model.d_model=2"], "only settings of decoding can be set here. Received: --set model.d_model=2"),

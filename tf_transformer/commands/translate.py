@@ -18,11 +18,14 @@ from tf_transformer.commands.text_files import check_input, check_output, writte
 from tf_transformer.errors import InputError
 from tf_transformer.in_batches import translate_lines
 from tf_transformer.lines import decoded, opened
+from tf_transformer.minimum_bayes_risk import METRICS, most_like_all
 from tf_transformer.progress import progress_bar, waiting_for
 
 if TYPE_CHECKING:
     from tf_transformer.translation.results import TextTranslator
 
+DRAWS = 16
+"""How many draws `--mbr` chooses from by default."""
 SUMMARY = "Translate text line by line, from standard input or from files."
 EXAMPLE = "tf-transformer translate --model runs/toy --input source.txt --output translation.txt"
 
@@ -66,6 +69,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="after each translation ' ||| ' and which source word each of its words attends to most, such as 0-0 1-2; "
         "or by tokens (default: none; words, if nothing follows)",
     )
+    parser.add_argument(
+        "--mbr",
+        choices=tuple(METRICS),
+        help="write the candidate that is most like all candidates (minimum Bayes risk) by this metric of sacreBLEU, "
+        "instead of the most probable one (default: none)",
+    )
+    parser.add_argument(
+        "--samples",
+        type=positive,
+        metavar="N",
+        help="candidates for --mbr: the N best, or N draws with --sampling-temperature (default: the beam size, or 16)",
+    )
     add_model(parser)
     add_batch_tokens(parser)
     add_search(parser)
@@ -76,12 +91,20 @@ def run(options: argparse.Namespace) -> None:
     counts = _check_files(options)
     chosen = chosen_model(options)
     chosen.decoding.check_n_best(options.n_best)
+    if options.samples and not options.mbr:
+        raise InputError(f"--samples is for --mbr: give both. Received: --samples {options.samples}")
+    if options.mbr:
+        if options.scores or options.alignments or options.n_best > 1:
+            raise InputError("--mbr writes one translation: give it without --scores, --n-best and --alignments")
+        options.samples = options.samples or (DRAWS if chosen.decoding.temperature else chosen.decoding.beam_size)
+        chosen.decoding.check_n_best(options.samples)
     if options.alignments and (options.scores or options.n_best > 1):
         raise InputError("--alignments is for the best translations alone: give it without --scores and --n-best")
     is_typed = not options.input and sys.stdin.isatty()
     if is_typed:
         print("Type a sentence and press Enter; Ctrl-D ends. --input FILE translates a file.", file=sys.stderr)
     model = chosen.open()
+    model.check_n_best(options.samples or options.n_best)
     outputs = options.output or [None]
     of_each = 1 if len(outputs) > 1 else max(len(options.input), 1)
     inputs = _inputs(options.input, counts)
@@ -103,8 +126,13 @@ def _translate(
     model: "TextTranslator", text: Input, file: IO[bytes], options: argparse.Namespace, is_typed: bool
 ) -> int:
     """Write the translations of one input, and return how many lines it had."""
+    metric = METRICS[options.mbr]() if options.mbr else None
 
     def translated(lines: list[str], numbers: Sequence[int]) -> list[list[tuple[str, float]]]:
+        if metric:
+            candidates = model.n_best_strings(lines, options.samples, numbers)
+            found = [[text for text, score in row if score > -math.inf] for row in candidates]
+            return [[(most_like_all(texts, metric), math.nan)] for texts in found]
         if options.alignments:
             aligned = model.aligned_strings(lines, numbers)
             return [[(f"{one.translation} ||| {pharaoh(one.links(options.alignments))}", math.nan)] for one in aligned]

@@ -256,7 +256,7 @@ class DecodingConfig(Section):
 
     @property
     def hypotheses(self) -> int:
-        """The number of translations that a search finds: beam_size, or one if it samples."""
+        """The number of hypotheses that a search keeps: beam_size, or one if it samples."""
         return 1 if self.temperature else self.beam_size
 
     def most_source(self, positions: int | None, before: int) -> int:
@@ -289,10 +289,11 @@ class DecodingConfig(Section):
         return min(positions - before, self.max_length or positions)
 
     def check_n_best(self, n: int) -> None:
-        """Raise InputError if a search does not find `n` translations."""
-        if not 1 <= n <= self.hypotheses:
-            why = "because sampling finds one translation" if self.temperature else "the beam_size"
-            raise InputError(f"n_best must be 1 to {self.hypotheses}, {why}. Received: {n}")
+        """Raise InputError if a search does not find `n` translations. With sampling, they are as many draws."""
+        most = MAX_SIZE if self.temperature else self.beam_size
+        if not 1 <= n <= most:
+            why = "" if self.temperature else ", the beam_size"
+            raise InputError(f"n_best must be 1 to {most}{why}. Received: {n}")
 
     def check_languages(self, languages: Collection[str]) -> None:
         """Raise InputError if a language is not among `languages`, which are () for a model of one direction.

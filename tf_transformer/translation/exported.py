@@ -91,6 +91,8 @@ class ExportedTranslator:
     def check_n_best(self, n: int) -> None:
         """Raise InputError if the export gives fewer than n translations."""
         self._decoding.check_n_best(n)
+        if n > self._decoding.hypotheses:
+            raise InputError(f"{self.path} draws one translation of a sentence: give a run directory. Received: {n}")
 
     @failures_told()
     def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:

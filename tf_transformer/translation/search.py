@@ -53,7 +53,7 @@ class Search:
             ids: [B, S], int32: the language if the model has several, the tokens of the text, the end token, then
                 padding.
             keys: [B], int64: together with the seed, they decide which tokens are sampled.
-            n_best: the number of hypotheses for each sentence.
+            n_best: the number of hypotheses for each sentence; with sampling, of draws.
             prefix: [B, P], int32: tokens to begin with, then padding; () for none.
             languages: [B], int32: the tokens of the languages to translate to. The decoder reads them after its start
                 token; they are not part of the hypotheses. () if the model has only one language.
@@ -62,6 +62,8 @@ class Search:
             InputError: n_best above the number of hypotheses.
         """
         self.decoding.check_n_best(n_best)
+        if self.decoding.temperature and n_best > 1:
+            return self._drawn(ids, keys, n_best, prefix, languages)
         limits = self._limits(ids, languages)
         if self.decoding.jit_compile:
             return self._find_compiled(ids, keys, limits, n_best, prefix, languages)
@@ -69,6 +71,23 @@ class Search:
         if tf.executing_eagerly():
             return self._find(ids, limits, uniform, prefix, languages, n_best=n_best)
         return self._traced_once(n_best)(ids, limits, uniform, prefix, languages)
+
+    def _drawn(self, ids: tf.Tensor, keys: tf.Tensor, count: int, prefix: Any, languages: Any) -> Hypotheses:
+        """Draw several hypotheses for each sentence. The first is the one that a single draw would be."""
+
+        def repeated(rows: Any) -> Any:
+            return tf.repeat(rows, count, axis=0) if tf.is_tensor(rows) else rows
+
+        of_draws = tf.reshape(keys[:, None] + tf.range(count, dtype=tf.int64) * 2**31, [-1])  # keys are below that
+        found = self(repeated(ids), of_draws, 1, repeated(prefix), repeated(languages))
+        size, length = tf.shape(ids)[0], tf.shape(found.ids)[2]
+        found = Hypotheses(
+            tf.reshape(found.ids, [size, count, length]),
+            tf.reshape(found.scores, [size, count]),
+            tf.reshape(found.log_probabilities, [size, count]),
+        )
+        order = tf.argsort(found.scores, direction="DESCENDING", stable=True)
+        return tf.nest.map_structure(lambda tensor: tf.gather(tensor, order, batch_dims=1), found)
 
     def considered(self, ids: tf.Tensor, prefix: Any = (), languages: Any = ()) -> tuple[Hypotheses, Considered]:
         """Search as `__call__` does for one hypothesis, and record what is considered at each step.
