@@ -11,7 +11,7 @@ class InputError(ValueError):
     """
 
 
-MAX_LISTED = 25
+MAX_LISTED = 30
 """The most valid names that an error lists. If there are more, it says how many, so that it stays one short line."""
 
 

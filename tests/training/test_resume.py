@@ -183,6 +183,32 @@ def test_a_full_disk_stops_with_a_clear_error_and_keeps_the_last_checkpoint(corp
 
 
 @pytest.mark.long
+def test_a_rate_lowered_on_plateaus_is_resumed_exactly(corpus, tmp_path, small, in_fresh_process):
+    """BLEU is 0 at all four validations: none after the first is better, and each lowers the rate."""
+    same = {"schedule": "plateau", "plateau_patience": 1, "warmup_steps": 2, "best_by": "bleu", "bleu_every": 1}
+    sittings = {
+        stops: [small(corpus, max_steps=stop, deterministic=True, **same).as_dict() for stop in stops]
+        for stops in ((24,), (18, 24))
+    }
+    in_fresh_process(f"""
+        from tf_transformer.config import Config
+        from tf_transformer.config import override
+        from tf_transformer.training.fit import train
+        for stops, configs in {sittings!r}.items():
+            for config in configs:
+                train(override(Config(), config), {str(tmp_path)!r} + f"/{{len(stops)}}")
+    """)
+    once, twice = (RunDirectory(tmp_path / name) for name in ("1", "2"))
+    assert_same_bits(*(checkpoints.path_of(run.checkpoints, 24) for run in (once, twice)))
+    for run in (once, twice):
+        with run.history.open() as file:
+            rates = {
+                int(row["step"]): float(row["learning_rate"]) for row in csv.DictReader(file) if row["learning_rate"]
+            }
+        assert [rates[step] / rates[6] for step in (12, 18, 24)] == pytest.approx([1, 0.5, 0.25], rel=1e-4)
+
+
+@pytest.mark.long
 def test_validation_within_epochs_changes_no_weight_and_resumes_exactly(
     corpus, tmp_path, small, epoch_rows, in_fresh_process
 ):

@@ -114,6 +114,18 @@ class TrainingConfig(Section):
     learning_rate: float | None = setting(
         None, "peak learning rate, instead of the paper's rate times the factor", above=0
     )
+    schedule: str = setting(
+        "inverse_sqrt",
+        "learning rate after the warm-up: inverse_sqrt (the paper), constant, cosine (down to 0 at max_steps), or "
+        "plateau (lowered when validations bring nothing better)",
+        choices=("inverse_sqrt", "constant", "cosine", "plateau"),
+    )
+    plateau_patience: int = setting(
+        3, "with schedule=plateau, validations without a better one until the rate is lowered", at_least=1
+    )
+    plateau_factor: float = setting(
+        0.5, "with schedule=plateau, what the rate is multiplied by when it is lowered", above=0, below=1
+    )
     weight_decay: float = setting(
         0.0, "weight decay of AdamW, multiplied by the learning rate in each update; 0 uses Adam", at_least=0
     )

@@ -23,7 +23,7 @@ from tf_transformer.runs.history import validations
 from tf_transformer.runs.weights import build_model, count_of, frozen_of, restore_best, tokenizer_files
 from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
-from tf_transformer.training.optimizer import make_optimizer
+from tf_transformer.training.optimizer import make_optimizer, schedule_in
 from tf_transformer.training.resume import Place, check_same_start, restore, variables_of
 from tf_transformer.training.start import Start, start_of
 from tf_transformer.training.strategy import (
@@ -211,12 +211,17 @@ def _writing(work: _Work, run: RunDirectory, saver: Any) -> list[keras.callbacks
 
 
 def _stopping(work: _Work) -> list[keras.callbacks.Callback]:
-    """Return the callback for early stopping, if the config asks for it."""
+    """Return the callbacks that lower the learning rate or stop early, if the config asks for them."""
     settings = work.start.config.training
-    if not settings.early_stopping:
-        return []
     past = validations(work.path / "history.csv", settings.best_by, work.place.step)
-    return [on.EarlyStopping(settings.best_by, settings.early_stopping, past)]
+    callbacks: list[keras.callbacks.Callback] = []
+    if settings.schedule == "plateau":
+        schedule = schedule_in(work.trainer.optimizer)
+        plateau = (settings.plateau_patience, settings.plateau_factor)
+        callbacks.append(on.LowerOnPlateau(schedule, settings.best_by, *plateau, past))
+    if settings.early_stopping:
+        callbacks.append(on.EarlyStopping(settings.best_by, settings.early_stopping, past))
+    return callbacks
 
 
 def _announce(trainer: Trainer, batches: Batches, replicas: int) -> None:

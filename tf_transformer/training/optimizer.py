@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from tf_transformer.config import Config
-from tf_transformer.training.schedule import NoamSchedule
+from tf_transformer.training.schedule import schedule_of
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -98,12 +98,8 @@ class Adam(keras.optimizers.Adam):
 def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
     """Return the optimizer that a config asks for; for float16 it scales the loss."""
     settings = config.training
-    if settings.learning_rate is None:
-        schedule = NoamSchedule(config.model.d_model, settings.warmup_steps, settings.learning_rate_factor)
-    else:
-        schedule = NoamSchedule.of_peak(settings.learning_rate, settings.warmup_steps)
     optimizer = Adam(
-        schedule,
+        schedule_of(settings, config.model.d_model),
         weight_decay=settings.weight_decay or None,
         global_clipnorm=settings.clip_norm or None,
         use_ema=settings.ema_decay > 0,
@@ -113,3 +109,8 @@ def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
     if settings.mixed_precision == "float16":
         return keras.optimizers.LossScaleOptimizer(optimizer, name="loss_scale")
     return optimizer
+
+
+def schedule_in(optimizer: keras.optimizers.Optimizer) -> Any:
+    """Return the schedule of an optimizer that `make_optimizer` made."""
+    return getattr(optimizer, "inner_optimizer", optimizer)._learning_rate

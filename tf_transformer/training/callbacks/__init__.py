@@ -3,12 +3,18 @@
 from tf_transformer.training.callbacks.order import EpochOrder, StopOnNaN
 from tf_transformer.training.callbacks.progress import History, Progress, TensorBoard, Throughput
 from tf_transformer.training.callbacks.saving import SaveCheckpoints, SaveOnSignal
-from tf_transformer.training.callbacks.validation import EarlyStopping, TranslateValidation, ValidateAverage
+from tf_transformer.training.callbacks.validation import (
+    EarlyStopping,
+    LowerOnPlateau,
+    TranslateValidation,
+    ValidateAverage,
+)
 
 __all__ = [
     "EarlyStopping",
     "EpochOrder",
     "History",
+    "LowerOnPlateau",
     "Progress",
     "SaveCheckpoints",
     "SaveOnSignal",

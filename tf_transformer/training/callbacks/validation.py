@@ -1,6 +1,7 @@
 """Callbacks of validation: averaged weights, translations with BLEU, and early stopping."""
 
 import contextlib
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from tf_transformer.data import Pairs
 from tf_transformer.evaluation import bleu_metric
 from tf_transformer.in_batches import translate_lines
 from tf_transformer.runs.weights import average_name
+from tf_transformer.training.schedule import Lowered
 from tf_transformer.translation.translator import Translator
 
 
@@ -116,6 +118,52 @@ class TranslateValidation(keras.callbacks.Callback):
             return self.translator.count_tokens([row[0] for row in batch])
 
         return list(translate_lines(translate, rows, count=count))
+
+
+class LowerOnPlateau(keras.callbacks.Callback):
+    """Lowers the rate of a `Lowered` schedule where validations bring nothing better; those before a resume count.
+
+    Args:
+        schedule: the schedule.
+        best_by: "loss" or "bleu" of the validation.
+        patience: validations without a better one until the rate is lowered, and then until it is lowered again.
+        factor: what the rate is multiplied by.
+        past: the values of the validations before a resume, the oldest first.
+    """
+
+    def __init__(self, schedule: Lowered, best_by: str, patience: int, factor: float, past: list[float]):
+        super().__init__()
+        self.schedule = schedule
+        self.metric = f"val_{best_by}"
+        self.sign = 1 if best_by == "bleu" else -1
+        self.patience = patience
+        self.factor = factor
+        self.values = list(past)
+
+    def drops(self) -> int:
+        """Return how often the rate has been lowered by now."""
+        best, waited, drops = -math.inf, 0, 0
+        for value in self.values:
+            is_better = self.sign * value > best
+            best = max(best, self.sign * value)
+            waited = 0 if is_better else waited + 1
+            if waited == self.patience:
+                drops, waited = drops + 1, 0
+        return drops
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Go on with the rate that training was stopped with."""
+        self.schedule.scale.assign(self.factor ** self.drops())
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Look at the validation, if there was one."""
+        if self.metric not in logs:
+            return
+        before = self.drops()
+        self.values.append(logs[self.metric])
+        if self.drops() > before:
+            self.schedule.scale.assign(self.factor ** self.drops())
+            print(f"no better {self.metric} in {self.patience} validations: learning rate lowered", flush=True)
 
 
 class EarlyStopping(keras.callbacks.Callback):
