@@ -8,7 +8,18 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "tf_transformer"
 ORDER = [
     {"candidates", "errors", "registration", "version"},
-    {"config", "evaluation", "files", "in_batches", "lines", "lock", "minimum_bayes_risk", "plotting", "progress"},
+    {
+        "config",
+        "documents",
+        "evaluation",
+        "files",
+        "in_batches",
+        "lines",
+        "lock",
+        "minimum_bayes_risk",
+        "plotting",
+        "progress",
+    },
     {"vocabulary"},
     {"alignment", "decoding", "model", "tokenizers"},
     {"data", "runs"},

@@ -1,11 +1,12 @@
 """Which words of a translation belong to which words of its source, read off attention."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from tf_transformer.vocabulary import SPACE_MARK
+
+if TYPE_CHECKING:
+    import numpy as np
 
 UNITS = ("words", "tokens")
 
@@ -18,7 +19,7 @@ class AlignedString(NamedTuple):
     """S pieces, including the language if the model has several, and the end token"""
     target_tokens: list[str]
     """T pieces, including the end token if there is one"""
-    attention: np.ndarray
+    attention: "np.ndarray"
     """[T, S]"""
 
     def links(self, unit: str = "words") -> list[tuple[int, int]]:
@@ -30,6 +31,8 @@ class AlignedString(NamedTuple):
         Args:
             unit: "words", which are separated by spaces in the text as the tokenizer normalises it; or "tokens".
         """
+        import numpy as np  # which takes a while
+
         source, target = (units_of(tokens, unit) for tokens in (self.source_tokens, self.target_tokens))
         if not source or not target:
             return []

@@ -10,6 +10,9 @@ from tf_transformer.errors import InputError
 MIN_LENGTH = 16
 """The fewest tokens that a line counts as, because the translation of a short line may be longer than the line."""
 
+WINDOW = 2048
+"""Lines that are read before the first translation is yielded, unless another number is given."""
+
 log = logging.getLogger(__name__)
 Line = TypeVar("Line")
 Translated = TypeVar("Translated")
@@ -21,7 +24,7 @@ def translate_lines(
     *,
     count: Callable[[list[Line]], list[int]],
     batch_tokens: int = 2048,
-    window: int = 2048,
+    window: int = WINDOW,
 ) -> Iterator[Translated]:
     """Translate lines in batches of similar lengths, and yield the translations in the order of the lines.
 

@@ -108,7 +108,7 @@ def read_lines(path: Path) -> list[str]:
         return list(decoded(file, os.fspath(path)))
 
 
-def decoded(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
+def decoded(lines: Iterable[bytes], name: str, first: int = 1, keep_ends: bool = False) -> Iterator[str]:
     """Decode lines as UTF-8; only a line feed, with or without a carriage return, ends a line.
 
     A byte order mark at the beginning is removed.
@@ -117,6 +117,7 @@ def decoded(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
         lines: the lines, such as a file opened for reading bytes.
         name: the name of the text in errors.
         first: the number of the first line.
+        keep_ends: whether lines keep their line feeds and carriage returns.
 
     Raises:
         InputError: a line is not UTF-8.
@@ -125,8 +126,9 @@ def decoded(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
         if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InputError(f"{name} is UTF-16: convert it, for example with iconv -f UTF-16 -t UTF-8")
         try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
             raise InputError(
                 f"{name}, line {number}: not UTF-8; convert the text, such as by iconv -f ISO-8859-1 -t UTF-8"
             ) from None
+        yield text if keep_ends else text.removesuffix("\n").removesuffix("\r")

@@ -3,20 +3,22 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from sacrebleu.metrics import BLEU, CHRF
-
 Metric = Callable[[str, str], float]
 """`(translation, reference) -> score`, the higher the better."""
 
 
 def chrf() -> Metric:
     """Return sacreBLEU's chrF2 of a sentence."""
+    from sacrebleu.metrics import CHRF  # NumPy takes a while
+
     metric = CHRF()
     return lambda translation, reference: metric.sentence_score(translation, [reference]).score
 
 
 def bleu() -> Metric:
     """Return sacreBLEU's BLEU of a sentence, smoothed, with the effective order."""
+    from sacrebleu.metrics import BLEU
+
     metric = BLEU(effective_order=True)
     return lambda translation, reference: metric.sentence_score(translation, [reference]).score
 

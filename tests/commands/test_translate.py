@@ -126,8 +126,8 @@ def test_what_was_translated_before_an_error_is_kept(
 ) -> None:
     from tf_transformer.commands import translate as command
 
-    def fail(translate: object, lines: Iterator[str], **_: object) -> Iterator[list[tuple[str, float]]]:
-        yield [(next(lines).upper(), 0.0)]
+    def fail(translate: object, lines: Iterator[str], **_: object) -> Iterator[list[str]]:
+        yield [next(lines).upper()]
         raise InputError("line 2: too long")
 
     monkeypatch.setattr(command, "translate_lines", fail)

@@ -47,6 +47,11 @@ class ChosenModel:
         return dataclasses.replace(self, decoding=dataclasses.replace(decoding, **towards))
 
     @property
+    def source_language(self) -> str | None:
+        """The language that it translates from, as far as it is known."""
+        return self.decoding.source_language or self.data.source
+
+    @property
     def data(self) -> config.DataConfig:
         """What it was trained on."""
         return self.described.config.data

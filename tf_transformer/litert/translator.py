@@ -158,6 +158,11 @@ class Translator:
             for each, weights in zip(found, self.attention(found), strict=True)
         ]
 
+    @property
+    def most_source(self) -> int:
+        """The most source tokens that the search takes, including the end token."""
+        return self.decoding.most_source(self.max_positions, self._before)
+
     def check_n_best(self, n: int) -> None:
         """Raise InputError if a search has fewer than n hypotheses."""
         self.decoding.check_n_best(n)
@@ -206,11 +211,11 @@ class Translator:
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
         """Return how many source tokens the search takes of each sentence, including the end token."""
-        added, most = 1 + self._before, self.decoding.most_source(self.max_positions, self._before)
+        added, most = 1 + self._before, self.most_source
         return [min(len(ids) + added, most) for ids in tokenised(self.source, sentences)]
 
     def _sources(self, sentences: list[str], directions: Directions) -> list[Encoded]:
-        most = self.decoding.most_source(self.max_positions, self._before)
+        most = self.most_source
         return encode_sources((self.source, self.target), sentences, most, self.decoding, directions)
 
     def _search(self, sources: list[Encoded], n: int) -> Hypotheses:

@@ -39,6 +39,9 @@ class ExportedTranslator:
         self.path, self.description, self._decoding = export.path, export.description, export.config.decoding
         chosen = decoding or self._decoding
         chosen.check_languages(export.languages)
+        model = export.config.model
+        positions = model.max_positions if model.positions == "learned" else None
+        self.most_source = self._decoding.most_source(positions, bool(export.languages))
         self._languages = {}
         if export.languages:
             self._languages = {name: getattr(chosen, name) or getattr(self._decoding, name) for name in LANGUAGES}

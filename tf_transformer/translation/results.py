@@ -145,6 +145,10 @@ class TextTranslator(Protocol):
     def aligned_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[AlignedString]:
         """Translate sentences, and return what the tokens of the translations attended to."""
 
+    @property
+    def most_source(self) -> int:
+        """The most source tokens that the search takes, including the end token; the rest of a sentence is cut."""
+
     def check_n_best(self, n: int) -> None:
         """Raise InputError if there are fewer than n translations of a sentence."""
 

@@ -66,7 +66,7 @@ class Translator(tf.Module):
         self.decoding = decoding or DecodingConfig()
         self.decoding.check_languages(source_tokenizer.languages)
         self._search = Search(model, self.decoding)
-        self._most_source = self.decoding.most_source(model.most_positions, bool(source_tokenizer.languages))
+        self.most_source = self.decoding.most_source(model.most_positions, bool(source_tokenizer.languages))
         self._n_best: dict[int, Any] = {}
         strings = tf.TensorSpec([None], tf.string)
         self._score = tf.function(self.score, input_signature=[strings] * 2, autograph=False)
@@ -310,9 +310,9 @@ class Translator(tf.Module):
         """Tokenise strings [B], and cut those that are longer than the search takes."""
         tokens = self.source_tokenizer.tokenize(text)
         if not self.source_tokenizer.languages:
-            return _encoded(tokens, self._most_source)
+            return _encoded(tokens, self.most_source)
         ids = self._ids_of_languages("source", tf.shape(text)[0], languages)
-        return _encoded(tokens, self._most_source, ids)
+        return _encoded(tokens, self.most_source, ids)
 
     def _target_languages(self, rows: tf.Tensor, languages: Languages | None) -> Any:
         """Return the tokens [B] of the languages to translate to; () if the model has only one."""
@@ -431,7 +431,7 @@ class Translator(tf.Module):
         """As `count_tokens`, for strings [B] in a tensor; returns int32 [B]."""
         added = 1 + bool(self.source_tokenizer.languages)
         lengths = tf.cast(self.source_tokenizer.tokenize(text).row_lengths(), tf.int32)
-        return tf.minimum(lengths + added, self._most_source)
+        return tf.minimum(lengths + added, self.most_source)
 
 
 def _encoded(tokens: tf.RaggedTensor, most: int, languages: tf.Tensor | None = None) -> Source:

@@ -1,0 +1,107 @@
+"""What `translate` writes of each line: the best translation, several, or one with more beside it."""
+
+import argparse
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tf_transformer.alignment import UNITS, pharaoh
+from tf_transformer.commands.options import positive
+from tf_transformer.config import DecodingConfig
+from tf_transformer.errors import InputError
+from tf_transformer.minimum_bayes_risk import METRICS, Metric, most_like_all
+
+if TYPE_CHECKING:
+    from tf_transformer.translation.results import TextTranslator
+
+Written = Callable[[list[str], Sequence[int]], list[list[str]]]
+"""Returns for each sentence the lines to write, all without a number; the second argument is the numbers."""
+DRAWS = 16
+"""How many draws `--mbr` chooses from by default."""
+PLAIN = "--n-best, --scores, --line-numbers and --alignments"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what chooses between the kinds."""
+    parser.add_argument("--n-best", type=positive, default=1, metavar="N", help="translations a line (default: 1)")
+    parser.add_argument("--scores", action="store_true", help="before each translation its score and a tab")
+    parser.add_argument(
+        "--line-numbers", action="store_true", help="before each translation the number of its line and a tab"
+    )
+    parser.add_argument(
+        "--alignments",
+        nargs="?",
+        const="words",
+        choices=UNITS,
+        help="after each translation ' ||| ' and which source word each of its words attends to most, such as 0-0 1-2; "
+        "or by tokens (default: none; words, if nothing follows)",
+    )
+    parser.add_argument(
+        "--document",
+        action="store_true",
+        help="translate text as it is written: lines are cut into sentences, and what is between these stays (needs "
+        "the extra documents)",
+    )
+    parser.add_argument(
+        "--mbr",
+        choices=tuple(METRICS),
+        help="write the candidate that is most like all candidates (minimum Bayes risk) by this metric of sacreBLEU, "
+        "instead of the most probable one (default: none)",
+    )
+    parser.add_argument(
+        "--samples",
+        type=positive,
+        metavar="N",
+        help="candidates for --mbr: the N best, or N draws with --sampling-temperature (default: the beam size, or 16)",
+    )
+
+
+def check(options: argparse.Namespace, decoding: DecodingConfig) -> int:
+    """Return how many translations of a sentence must be found.
+
+    Raises:
+        InputError: options that exclude each other; more translations than the search finds.
+    """
+    several = options.scores or options.n_best > 1
+    if options.samples and not options.mbr:
+        raise InputError(f"--samples is for --mbr: give both. Received: --samples {options.samples}")
+    if options.mbr and (several or options.alignments):
+        raise InputError("--mbr writes one translation: give it without --scores, --n-best and --alignments")
+    if options.alignments and several:
+        raise InputError("--alignments is for the best translations alone: give it without --scores and --n-best")
+    if options.document and (several or options.alignments or options.line_numbers):
+        raise InputError(f"--document writes text, not lists: give it without {PLAIN}")
+    count = options.n_best
+    if options.mbr:
+        count = options.samples or (DRAWS if decoding.temperature else decoding.beam_size)
+    decoding.check_n_best(count)
+    return count
+
+
+def written_by(model: "TextTranslator", options: argparse.Namespace, count: int) -> Written:
+    """Return the kind that the options choose; `count` is as `check` returned it."""
+    if options.mbr:
+        return functools.partial(_least_risk, model, METRICS[options.mbr](), count)
+    if options.alignments:
+        return functools.partial(_aligned, model, options.alignments)
+    if options.scores or count > 1:
+        return functools.partial(_n_best, model, count, options.scores)
+    return lambda lines, numbers: [[translation] for translation in model.translate_strings(lines, numbers)]
+
+
+def _least_risk(
+    model: "TextTranslator", metric: Metric, count: int, lines: list[str], numbers: Sequence[int]
+) -> list[list[str]]:
+    rows = model.n_best_strings(lines, count, numbers)
+    return [[most_like_all([text for text, score in row if score > -float("inf")], metric)] for row in rows]
+
+
+def _aligned(model: "TextTranslator", unit: str, lines: list[str], numbers: Sequence[int]) -> list[list[str]]:
+    return [[f"{one.translation} ||| {pharaoh(one.links(unit))}"] for one in model.aligned_strings(lines, numbers)]
+
+
+def _n_best(
+    model: "TextTranslator", count: int, has_scores: bool, lines: list[str], numbers: Sequence[int]
+) -> list[list[str]]:
+    rows = model.n_best_strings(lines, count, numbers)
+    return [[f"{score:.4f}\t{text}" if has_scores else text for text, score in row] for row in rows]

@@ -1,0 +1,133 @@
+"""Text as it is written: its sentences are translated, and its lines and white space stay."""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from tf_transformer.errors import InputError
+
+CLAUSE_END = re.compile(r"(?<=[,;:\u2013\u2014\u3001\uff0c\uff1a\uff1b])\s*(?=\S)")
+"""Where a sentence that is too long is cut at best."""
+SPACE = re.compile(r"\s+(?=\S)")
+WIDE = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
+"""Characters of scripts that put no space between sentences."""
+
+
+class Sentence(NamedTuple):
+    """A sentence, or a part of one that is too long."""
+
+    before: str
+    """the white space before it"""
+    text: str
+    """without white space around it"""
+
+
+class Line(NamedTuple):
+    """A line in its parts."""
+
+    sentences: list[Sentence]
+    after: str
+    """the white space at its end, with the line feed"""
+
+
+Segment = Callable[[str], Iterable[str]]
+"""Cuts a line into sentences, which are the line when put together."""
+
+
+def segmenter(language: str | None) -> Segment:
+    """Return a function that cuts text of a language into sentences, by Wikimedia's sentencex.
+
+    Args:
+        language: its ISO code, such as "de"; the rules of English if it is None or unknown.
+
+    Raises:
+        InputError: the package is missing.
+    """
+    try:
+        from sentencex import segment
+    except ImportError:
+        raise InputError("the package sentencex is missing: pip install 'tf-transformer[documents]'") from None
+    code = (language or "en").partition("_")[0]
+    return lambda text: segment(code, text)
+
+
+def parts_of(line: str, segment: Segment, fits: Callable[[str], bool]) -> Line:
+    """Cut a line into sentences that fit into the model, and the white space between them.
+
+    A sentence that does not fit is cut where a clause ends, or else at a space, or else anywhere.
+    """
+    sentences: list[Sentence] = []
+    space = ""
+    for found in segment(line):
+        for part in _fitting(found, fits):
+            text = part.strip()
+            if not text:
+                space += part
+                continue
+            start = part.index(text)
+            sentences.append(Sentence(space + part[:start], text))
+            space = part[start + len(text) :]
+    return Line(sentences, space)
+
+
+def translated_lines(
+    lines: Iterable[str],
+    translate: Callable[[Iterator[str]], Iterable[str]],
+    segment: Segment,
+    fits: Callable[[str], bool],
+) -> Iterator[str]:
+    """Yield lines with their sentences translated; everything between these stays as it is.
+
+    Args:
+        lines: the lines, each with its line feed.
+        translate: translates sentences in their order; it may read ahead.
+        segment: cuts a line into sentences.
+        fits: says whether the model takes all of a sentence.
+    """
+    waiting: deque[Line] = deque()
+
+    def sentences() -> Iterator[str]:
+        for line in lines:
+            waiting.append(parts_of(line, segment, fits))
+            yield from (sentence.text for sentence in waiting[-1].sentences)
+
+    done: list[str] = []
+    for translation in translate(sentences()):
+        while not waiting[0].sentences:
+            yield waiting.popleft().after
+        done.append(translation)
+        if len(done) == len(waiting[0].sentences):
+            yield joined(waiting.popleft(), done)
+            done = []
+    for line in waiting:  # which have no sentences
+        yield line.after
+
+
+def joined(line: Line, translations: Sequence[str]) -> str:
+    """Return a line with translations in the place of its sentences.
+
+    Where its script has no space between two sentences, as Chinese, one is added if the translation needs it.
+    """
+    text, last = "", ""
+    for (before, original), translation in zip(line.sentences, translations, strict=True):
+        if not before and WIDE.match(last) and text and translation:
+            before = "" if WIDE.match(text[-1]) or WIDE.match(translation[0]) else " "
+        text += before + translation
+        last = original[-1]
+    return text + line.after
+
+
+def _fitting(text: str, fits: Callable[[str], bool]) -> Iterator[str]:
+    """Cut a text in halves until all parts fit; put together they are the text."""
+    if len(text) < 2 or fits(text.strip()):
+        yield text
+        return
+    middle = len(text) // 2
+    for kind in (CLAUSE_END, SPACE):
+        places = [match.start() for match in kind.finditer(text) if text[: match.start()].strip()]
+        if places:
+            middle = min(places, key=lambda place: abs(place - len(text) // 2))
+            break
+    yield from _fitting(text[:middle], fits)
+    yield from _fitting(text[middle:], fits)
