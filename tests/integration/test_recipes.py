@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tf_transformer import Transformer
 from tf_transformer.commands.main import main
 from tf_transformer.config import preset
 from tf_transformer.config.overrides import override, read_toml
 from tf_transformer.data.toy import pairs
 
 RECIPES = Path(__file__).parents[2] / "scripts" / "recipes"
+sys.path.insert(0, str(RECIPES))
+import table3  # noqa: E402
 
 
 @pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
@@ -58,19 +61,96 @@ def test_it_goes_from_text_to_an_export(tmp_path, recipe, languages, folder, spl
     if recipe == "wmt14_en_de":  # its vocabulary of 37,000 is too large for this text
         text = ["--data", str(data), "--source", "en", "--target", "de", "--config", str(RECIPES / f"{recipe}.toml")]
         assert main(["prepare", *text, "--set=tokenizer.vocab_size=400", "--output", str(prepared)]) == 0
-    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=os.environ | {"PATH": programs, "TF_CPP_MIN_LOG_LEVEL": "3", "PREPARED": str(prepared)},
-    )
-    assert done.returncode == 0, done.stderr
+    shown = run(command, tmp_path, PREPARED=str(prepared))
     name = f"{recipe[:8]}_tok{recipe[8:]}" if folder == "tok" else recipe
-    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    found = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
     assert [tokenizer in scores["signature"] for scores in found] == [True] * len(splits)
     for split in splits:
         assert (tmp_path / "runs" / name / f"{split}.{languages[1]}").read_bytes().count(b"\n") == 11
     assert (tmp_path / "saved_models" / name / "1" / "saved_model.pb").exists()
+
+
+def small_text(folder: Path) -> Path:
+    """A folder of 300 pairs to train on and 11 to validate on, English to German."""
+    chosen = pairs("train")[:300]
+    folder.mkdir(parents=True)
+    for split, part in {"train": chosen, "val": chosen[:11]}.items():
+        for language, side in zip(("en", "de"), zip(*part, strict=True), strict=True):
+            (folder / f"{split}.{language}").write_text("\n".join(side) + "\n", "utf-8")
+    return folder
+
+
+def run(command: list[str], folder: Path, **environment: str) -> str:
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    settings = os.environ | {"PATH": programs, "TF_CPP_MIN_LOG_LEVEL": "3"} | environment
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=settings)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_row_of_table_3_has_the_papers_parameters():
+    """With one table of 41,000 embeddings, as guide page 18 infers it; the big model has a smaller one there."""
+    checked = 0
+    for name, row in table3.ROWS.items():
+        if row.millions is None:
+            continue
+        sizes = {key: value for key, value in table3.settings(name).items() if key != "label_smoothing"}
+        model = Transformer(**sizes, input_vocab_size=8, target_vocab_size=8, share_embeddings="all")
+        model.build(((None, None), (None, None)))
+        rows = 36_200 if name == "big" else 41_000
+        count = model.count_params() + (rows - 8) * sizes["d_model"]
+        assert round(count / 1e6) == row.millions, name
+        checked += 1
+    assert checked == 11
+    assert {name[0] for name in table3.ROWS} == {"b", "A", "B", "C", "D", "E"}
+
+
+def test_the_small_rows_of_table_3_are_the_papers_divided():
+    small = table3.settings("B, d_k / 4", table3.SCALE)
+    assert small == {
+        **{"num_layers": 3, "d_model": 128, "num_heads": 8, "dff": 512, "dropout_rate": 0.1, "label_smoothing": 0.1},
+        "key_dim": 4,
+    }
+    for name in table3.ROWS:
+        sizes = table3.settings(name, table3.SCALE)
+        assert sizes.get("key_dim") or sizes["d_model"] % sizes["num_heads"] == 0
+
+
+@pytest.mark.long
+def test_table_3_goes_from_text_to_a_table_and_a_picture_and_goes_on(tmp_path):
+    data = small_text(tmp_path / "tok")
+    command = ["sh", str(RECIPES / "table3.sh"), str(data), "--output", "found", "--updates", "2", "--rows", "base"]
+    options = ["--set=tokenizer.vocab_size=400", "--set=training.warmup_steps=1"]
+    run([*command, *options], tmp_path)
+    trained = (tmp_path / "found/base/config.json").stat().st_mtime_ns
+    shown = run([*command, "B, d_k / 4", *options], tmp_path)
+    assert (tmp_path / "found/base/config.json").stat().st_mtime_ns == trained
+    lines = (tmp_path / "found/table.md").read_text().splitlines()
+    assert [line.split(" | ")[0] for line in lines[2:]] == ["| base", "| B, d_k / 4"]
+    assert lines[-1] in shown
+    parameters = [int(line.split(" | ")[1].replace(",", "")) for line in lines[2:]]
+    assert parameters[0] - parameters[1] == 9 * 2 * 8 * 12 * (128 + 1)  # 9 attentions, Q and K, 12 fewer of each head
+    picture = (tmp_path / "found/table.svg").read_text()
+    assert "B, d_k / 4" in picture and "difference from base" in picture
+
+
+@pytest.mark.long
+def test_distillation_goes_from_teachers_to_a_student_and_goes_on(tmp_path):
+    data = small_text(tmp_path / "tok")
+    sizes = ["--set=model.num_layers=1", "--set=model.d_model=8", "--set=model.num_heads=2", "--set=model.dff=16"]
+    few = [*sizes, "--set=tokenizer.vocab_size=400", "--max-steps=3", "--set=training.samples=0"]
+    text = ["--data", str(data), "--source", "en", "--target", "de"]
+    for seed in ("0", "1"):
+        assert main(["train", *text, *few, "--seed", seed, "--run-dir", str(tmp_path / seed)]) == 0
+    command = ["sh", str(RECIPES / "distil.sh"), str(data), "en", "de", str(tmp_path / "0"), str(tmp_path / "1")]
+    options = {"LINES": "120", "OPTIONS": " ".join([*few, "--set=model.num_decoder_layers=1"])}
+    run(command, tmp_path, **options)
+    parts = sorted((tmp_path / "runs/student.parts").glob("target.*"))
+    assert [part.read_bytes().count(b"\n") for part in parts] == [120, 120, 60]
+    kept = parts[0].stat().st_mtime_ns
+    parts[1].unlink()
+    run(command, tmp_path, **options)
+    assert parts[0].stat().st_mtime_ns == kept and parts[1].exists()
+    described = json.loads((tmp_path / "runs/student/config.json").read_text())
+    assert described["data"]["train"]["pairs"] == 600
+    assert described["config"]["model"]["num_decoder_layers"] == 1
