@@ -76,6 +76,7 @@ def run(options: argparse.Namespace) -> None:
     outputs = options.output or [None]
     of_each = 1 if len(outputs) > 1 else max(len(options.input), 1)
     inputs = _inputs(options.input, counts, keep_ends=options.document)
+    unit = "lines" if options.document else "sentences"
     start, done = time.perf_counter(), 0
     for output in outputs:
         with written_line_by_line(Path(output)) if output else contextlib.nullcontext(sys.stdout.buffer) as file:
@@ -83,12 +84,12 @@ def run(options: argparse.Namespace) -> None:
                 if len(options.input) > 1:
                     print(f"translating {text.name}", file=sys.stderr)
                 chunks = _chunks(model, written, text.lines, options, 1 if is_typed else WINDOW, segment)
-                done += _write(chunks, text.length, file, is_typed)
+                done += _write(chunks, text.length, unit, file, is_typed)
     sys.stdout.buffer.flush()
     if not is_typed:
         seconds = time.perf_counter() - start
-        sentences = "sentence" if done == 1 else "sentences"
-        print(f"{done:,} {sentences} in {seconds:.1f} s, {done / seconds:,.1f} a second", file=sys.stderr)
+        counted = unit.removesuffix("s") if done == 1 else unit
+        print(f"{done:,} {counted} in {seconds:.1f} s, {done / seconds:,.1f} a second", file=sys.stderr)
 
 
 def _chunks(
@@ -105,8 +106,8 @@ def _chunks(
     )
     if segment:
         most = model.most_source
-        # A token has at least one byte; the end and a language are two more. Few sentences need to be counted.
-        fits = lambda text: len(text.encode()) + 2 < most or model.count_tokens([text])[0] < most  # noqa: E731
+        # Short sentences need not be counted: a token has at least one byte, of which NFKC makes up to 11 of one.
+        fits = lambda text: 11 * len(text.encode()) + 2 < most or model.count_tokens([text])[0] < most  # noqa: E731
         yield from translated_lines(lines, lambda sentences: (text for [text] in translate(sentences)), segment, fits)
         return
     for number, texts in enumerate(translate(lines), 1):
@@ -114,11 +115,11 @@ def _chunks(
         yield "".join(f"{before}{text}\n" for text in texts)
 
 
-def _write(chunks: Iterator[str], length: int | None, file: IO[bytes], is_typed: bool) -> int:
+def _write(chunks: Iterator[str], length: int | None, unit: str, file: IO[bytes], is_typed: bool) -> int:
     """Write what each line became, and return how many lines there were."""
     is_shown = not (is_typed or (file is sys.stdout.buffer and sys.stdout.isatty()))  # a bar would cut through lines
     done = 0
-    with progress_bar("translating", "sentences", length, leave=False, disable=not is_shown) as bar:
+    with progress_bar("translating", unit, length, leave=False, disable=not is_shown) as bar:
         for chunk in _waited_for(chunks, is_shown):
             file.write(chunk.encode())
             if is_typed:

@@ -73,7 +73,7 @@ class Search:
         return self._traced_once(n_best)(ids, limits, uniform, prefix, languages)
 
     def _drawn(self, ids: tf.Tensor, keys: tf.Tensor, count: int, prefix: Any, languages: Any) -> Hypotheses:
-        """Draw several hypotheses for each sentence. The first is the one that a single draw would be."""
+        """Draw several hypotheses for each sentence, the best first; one of them is what a single draw would be."""
 
         def repeated(rows: Any) -> Any:
             return tf.repeat(rows, count, axis=0) if tf.is_tensor(rows) else rows
