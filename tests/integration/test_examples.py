@@ -7,8 +7,10 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tf_transformer import MultiHeadAttention
 from tf_transformer.data.toy import copy_task
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +55,42 @@ def test_greedy_decoding_of_the_copy_task_stops_after_the_end():
 def test_text_classification_needs_positions():
     found = module(EXAMPLES / "text_classification.py").main(epochs=4)
     assert found[True] > 0.9 > 0.65 > found[False]
+
+
+def test_other_scores_are_what_they_are_called(monkeypatch):
+    """The dot product with queries divided by sqrt(d_k) is the paper's; a cosine does not depend on lengths."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    example = module(EXAMPLES / "attention_scores.py")
+    x = np.random.default_rng(0).normal(size=(2, 5, 21)).astype("float32")
+    mask = np.ones((2, 1, 5), bool)
+    paper, dot = (kind(d_model=21, num_heads=3) for kind in (MultiHeadAttention, example.Scored))
+    expected = paper(x, mask=mask)
+    dot(x, mask=mask)
+    kernel, bias, *rest = paper.get_weights()
+    dot.set_weights([kernel / np.where(np.arange(63) < 21, 7**0.5, 1), bias, *rest])
+    for ours, theirs in zip(dot(x, mask=mask), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    cosine = example.Scored(d_model=21, num_heads=3)
+    cosine.score = "cosine"
+    _, weights = cosine(x, mask=mask)
+    np.testing.assert_allclose(cosine(2 * x, mask=mask)[1], weights, atol=1e-5)  # biases are 0 at first
+    additive = example.Scored(d_model=21, num_heads=3)
+    additive.score = "additive"
+    additive.build(x.shape)
+    q, k = np.random.default_rng(1).normal(size=(2, 1, 3, 5, 7)).astype("float32")
+    by_hand = np.tanh(q[:, :, :, None] + k[:, :, None]).sum(axis=-1)
+    np.testing.assert_allclose(additive.scores(q, k), by_hand, atol=1e-5)
+
+
+@pytest.mark.long
+def test_variants_train_side_by_side(run, tmp_path):
+    code = "import json, {0}; print(json.dumps({0}.main(updates=12)))"
+    for example, names in (("norms", 3), ("attention_scores", 4)):
+        found = json.loads(run(code.format(example), cwd=tmp_path).splitlines()[-1])
+        assert len(found) == names
+        last = [losses[-1] for losses in found.values()]
+        assert np.isfinite(last).all() and len(set(last)) == names
+        assert all(len(losses) == 6 and losses[-1] < losses[0] for losses in found.values())
 
 
 def test_several_devices_find_the_same_losses(tmp_path, run):
