@@ -15,9 +15,9 @@ class Scored(MultiHeadAttention):
 
     score = "dot"
 
-    def build(self, *shapes: Any) -> None:
+    def build(self, query_shape: Any, context_shape: Any = None) -> None:
         """Create the weights, and those of the score."""
-        super().build(*shapes)
+        super().build(query_shape, context_shape)
         if self.score == "additive":
             self.v = self.add_weight(name="v", shape=(self.num_heads, 1, 1, self.key_dim), initializer="ones")
         if self.score == "cosine":
