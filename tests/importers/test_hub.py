@@ -105,14 +105,16 @@ def test_a_folder_that_is_here_is_no_name(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("files", "taken"),
+    ("has_torch", "files", "taken"),
     [
-        (["model.safetensors", "pytorch_model.bin"], ["model.safetensors"]),
-        (["model.safetensors.index.json", "model-00001-of-00002.safetensors"], ["model-*.safetensors"]),
-        (["tf_model.h5", "pytorch_model.bin"], ["tf_model.h5"]),
-        (["pytorch_model.bin"], ["pytorch_model.bin"]),
-        (["config.json"], []),
+        (True, ["model.safetensors", "pytorch_model.bin"], ["model.safetensors"]),
+        (False, ["model.safetensors.index.json", "model-00001-of-00002.safetensors"], ["model-*.safetensors"]),
+        (False, ["tf_model.h5", "pytorch_model.bin"], ["tf_model.h5"]),
+        (True, ["tf_model.h5", "pytorch_model.bin"], ["pytorch_model.bin"]),
+        (False, ["pytorch_model.bin"], ["pytorch_model.bin"]),
+        (True, ["config.json"], []),
     ],
 )
-def test_one_format_of_the_weights_is_taken(files, taken):
+def test_one_format_of_the_weights_is_taken(monkeypatch, has_torch, files, taken):
+    monkeypatch.setattr("tf_transformer.importers.hub.reads_torch", lambda: has_torch)
     assert _weights(files) == taken

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import keras
 import numpy as np
@@ -30,8 +30,6 @@ class Loaded(NamedTuple):
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     config: Config
-    checkpoint: dict[str, Any]
-    """what was saved with the weights: the step, and the metrics"""
 
 
 class LoadedRuns(NamedTuple):
@@ -55,10 +53,9 @@ def load(run_dir: Run, dtype: str = "float32") -> Loaded:
     Raises:
         InputError: `run_dir` is not a run directory, or has no checkpoint.
     """
-    run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
-    model = build_model(run.config, dtype)
-    state = restore_best(run, model)
-    return Loaded(model, *tokenizers_of(run), run.config, state)
+    loaded = load_runs(run_dir, dtype)
+    model = cast(Transformer, loaded.model)  # of one run, it is no ensemble
+    return Loaded(model, loaded.source_tokenizer, loaded.target_tokenizer, loaded.runs[0].config)
 
 
 def load_runs(run_dirs: RunOrRuns, dtype: str = "float32") -> LoadedRuns:
@@ -69,17 +66,17 @@ def load_runs(run_dirs: RunOrRuns, dtype: str = "float32") -> LoadedRuns:
     """
     given = [run_dirs] if isinstance(run_dirs, Run) else run_dirs
     runs = [run if isinstance(run, RunDirectory) else RunDirectory(run) for run in given]
-    first, *others = [load(run, dtype) for run in runs]
-    for run, other in zip(runs[1:], others, strict=True):
-        for side in ("source_tokenizer", "target_tokenizer"):
-            if getattr(first, side).pieces != getattr(other, side).pieces:
+    models = [build_model(run.config, dtype) for run in runs]
+    states = [restore_best(run, model) for run, model in zip(runs, models, strict=True)]
+    first, *others = [tokenizers_of(run) for run in runs]
+    for run, tokenizers in zip(runs[1:], others, strict=True):
+        for side, ours, theirs in zip(("source", "target"), first, tokenizers, strict=True):
+            if ours.pieces != theirs.pieces:
                 raise InputError(
-                    f"an ensemble needs one vocabulary: {run.path} has another {side.removesuffix('_tokenizer')} "
-                    f"vocabulary than {runs[0].path}. Train both with the same --tokenizer"
+                    f"an ensemble needs one vocabulary: {run.path} has another {side} vocabulary than {runs[0].path}. "
+                    "Train both with the same --tokenizer"
                 )
-    model = Ensemble([first.model, *(other.model for other in others)]) if others else first.model
-    states = [loaded.checkpoint for loaded in (first, *others)]
-    return LoadedRuns(model, first.source_tokenizer, first.target_tokenizer, runs, states)
+    return LoadedRuns(Ensemble(models) if others else models[0], *first, runs, states)
 
 
 def build_model(config: Config, dtype: str = "float32") -> Transformer:
