@@ -25,6 +25,7 @@ MODULES = {
     "tf_transformer.training": (
         *("Adam", "NoamSchedule", "Perplexity", "SmoothedCrossEntropy", "TokenAccuracy", "TokenLoss"),
     ),
+    "tf_transformer.training.schedule": ("Lowered", "WarmUp"),
 }
 
 
