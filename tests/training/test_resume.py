@@ -119,21 +119,32 @@ def test_a_signal_saves_and_ends_and_the_run_goes_on(start, tmp_path, number, co
     assert sorted(set(map(int, steps))) == list(range(1, 301))  # a row a step, none twice or missed
 
 
+@pytest.fixture
+def train_in_sittings(tmp_path, in_fresh_process):
+    """Trains runs, by the names of their folders, with one config after the other; gives what was printed."""
+
+    def run(sittings):
+        configs = {name: [config.as_dict() for config in each] for name, each in sittings.items()}
+        return in_fresh_process(f"""
+            from tf_transformer.config import Config
+            from tf_transformer.config import override
+            from tf_transformer.training.fit import train
+            for name, each in {configs!r}.items():
+                for config in each:
+                    train(override(Config(), config), {str(tmp_path)!r} + "/" + name)
+        """)
+
+    return run
+
+
 @pytest.mark.long
-def test_a_run_in_three_sittings_equals_one_in_one(corpus, tmp_path, small, epoch_rows, in_fresh_process):
+def test_a_run_in_three_sittings_equals_one_in_one(corpus, tmp_path, small, epoch_rows, train_in_sittings):
     """Bit for bit, dropout and data order included; the first stop is within an epoch, the second at its end."""
     configs = {
-        stops: [small(corpus, max_steps=stop, deterministic=True).as_dict() for stop in stops]
+        str(len(stops)): [small(corpus, max_steps=stop, deterministic=True) for stop in stops]
         for stops in ((15,), (3, 12, 15))
     }
-    in_fresh_process(f"""
-        from tf_transformer.config import Config
-        from tf_transformer.config import override
-        from tf_transformer.training.fit import train
-        for stops, configs in {configs!r}.items():
-            for config in configs:
-                train(override(Config(), config), {str(tmp_path)!r} + f"/{{len(stops)}}")
-    """)
+    train_in_sittings(configs)
     once, thrice = (RunDirectory(tmp_path / name) for name in ("1", "3"))
     assert_same_bits(*(checkpoints.path_of(run.checkpoints, 15) for run in (once, thrice)))
     assert [row["step"] for row in epoch_rows(once)] == ["6", "12", "15"]
@@ -183,21 +194,14 @@ def test_a_full_disk_stops_with_a_clear_error_and_keeps_the_last_checkpoint(corp
 
 
 @pytest.mark.long
-def test_a_rate_lowered_on_plateaus_is_resumed_exactly(corpus, tmp_path, small, in_fresh_process):
+def test_a_rate_lowered_on_plateaus_is_resumed_exactly(corpus, tmp_path, small, train_in_sittings):
     """BLEU is 0 at all four validations: none after the first is better, and each lowers the rate."""
     same = {"schedule": "plateau", "plateau_patience": 1, "warmup_steps": 2, "best_by": "bleu", "bleu_every": 1}
     sittings = {
-        stops: [small(corpus, max_steps=stop, deterministic=True, **same).as_dict() for stop in stops]
+        str(len(stops)): [small(corpus, max_steps=stop, deterministic=True, **same) for stop in stops]
         for stops in ((24,), (18, 24))
     }
-    in_fresh_process(f"""
-        from tf_transformer.config import Config
-        from tf_transformer.config import override
-        from tf_transformer.training.fit import train
-        for stops, configs in {sittings!r}.items():
-            for config in configs:
-                train(override(Config(), config), {str(tmp_path)!r} + f"/{{len(stops)}}")
-    """)
+    train_in_sittings(sittings)
     once, twice = (RunDirectory(tmp_path / name) for name in ("1", "2"))
     assert_same_bits(*(checkpoints.path_of(run.checkpoints, 24) for run in (once, twice)))
     for run in (once, twice):
@@ -210,7 +214,7 @@ def test_a_rate_lowered_on_plateaus_is_resumed_exactly(corpus, tmp_path, small, 
 
 @pytest.mark.long
 def test_validation_within_epochs_changes_no_weight_and_resumes_exactly(
-    corpus, tmp_path, small, epoch_rows, in_fresh_process
+    corpus, tmp_path, small, epoch_rows, train_in_sittings
 ):
     """An epoch has 6 updates. The stop after 10 is within an epoch, and between two validations."""
     same = {"deterministic": True, "ema_decay": 0.9, "keep_last": 20, "bleu_every": 2}
@@ -219,15 +223,7 @@ def test_validation_within_epochs_changes_no_weight_and_resumes_exactly(
         "within": [small(corpus, max_steps=17, validate_every=4, **same)],
         "resumed": [small(corpus, max_steps=stop, validate_every=4, **same) for stop in (10, 17)],
     }
-    configs = {name: [config.as_dict() for config in each] for name, each in sittings.items()}
-    shown = in_fresh_process(f"""
-        from tf_transformer.config import Config
-        from tf_transformer.config import override
-        from tf_transformer.training.fit import train
-        for name, each in {configs!r}.items():
-            for config in each:
-                train(override(Config(), config), {str(tmp_path)!r} + "/" + name)
-    """)
+    shown = train_in_sittings(sittings)
     runs = {name: RunDirectory(tmp_path / name) for name in sittings}
     for run in runs.values():
         assert_same_bits(*(checkpoints.path_of(one.checkpoints, 17) for one in (run, runs["without"])))
