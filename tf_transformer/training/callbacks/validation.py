@@ -120,7 +120,24 @@ class TranslateValidation(keras.callbacks.Callback):
         return list(translate_lines(translate, rows, count=count))
 
 
-class LowerOnPlateau(keras.callbacks.Callback):
+class _Patient(keras.callbacks.Callback):
+    """Waits for better validations; those before a resume count.
+
+    Args:
+        best_by: "loss" or "bleu" of the validation.
+        patience: validations without a better one until something is done.
+        past: the values of the validations before a resume, the oldest first.
+    """
+
+    def __init__(self, best_by: str, patience: int, past: list[float]):
+        super().__init__()
+        self.metric = f"val_{best_by}"
+        self.sign = 1 if best_by == "bleu" else -1
+        self.patience = patience
+        self.values = list(past)
+
+
+class LowerOnPlateau(_Patient):
     """Lowers the rate of a `Lowered` schedule where validations bring nothing better; those before a resume count.
 
     Args:
@@ -132,13 +149,9 @@ class LowerOnPlateau(keras.callbacks.Callback):
     """
 
     def __init__(self, schedule: Lowered, best_by: str, patience: int, factor: float, past: list[float]):
-        super().__init__()
+        super().__init__(best_by, patience, past)
         self.schedule = schedule
-        self.metric = f"val_{best_by}"
-        self.sign = 1 if best_by == "bleu" else -1
-        self.patience = patience
         self.factor = factor
-        self.values = list(past)
 
     def drops(self) -> int:
         """Return how often the rate has been lowered by now."""
@@ -166,7 +179,7 @@ class LowerOnPlateau(keras.callbacks.Callback):
             print(f"no better {self.metric} in {self.patience} validations: learning rate lowered", flush=True)
 
 
-class EarlyStopping(keras.callbacks.Callback):
+class EarlyStopping(_Patient):
     """Stops after `patience` validations without a better one; validations before a resume count.
 
     Args:
@@ -174,13 +187,6 @@ class EarlyStopping(keras.callbacks.Callback):
         patience: the number of validations to wait for a better one.
         past: the values of the validations before a resume, the oldest first.
     """
-
-    def __init__(self, best_by: str, patience: int, past: list[float]):
-        super().__init__()
-        self.metric = f"val_{best_by}"
-        self.sign = 1 if best_by == "bleu" else -1
-        self.patience = patience
-        self.values = list(past)
 
     def is_over(self) -> bool:
         """Return whether the last `patience` validations brought nothing better."""
