@@ -27,7 +27,10 @@ MODULES = {
     "Pictures": "tf_transformer.plotting",
 }
 """The packages whose public names the reference has."""
-TRANSLATORS = ("tf_transformer.translation.translator.Translator",)
+TRANSLATORS = (
+    "tf_transformer.translation.translator.Translator",
+    "tf_transformer.translation.tensors.TensorTranslator",
+)
 
 
 def main(output: Path) -> None:

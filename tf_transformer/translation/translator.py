@@ -1,4 +1,4 @@
-"""Strings in, strings out: tokenizers, model and search in one TensorFlow module."""
+"""Python strings in, Python strings out."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,35 +8,25 @@ import tensorflow as tf
 from tf_transformer.alignment import AlignedString
 from tf_transformer.candidates import Candidate, search_tree
 from tf_transformer.config import DecodingConfig
-from tf_transformer.decoding import Hypotheses
 from tf_transformer.errors import InputError
 from tf_transformer.model import Ensemble, Transformer
 from tf_transformer.runs.weights import RunOrRuns, check_backend, load_runs
-from tf_transformer.tokenizers import END, PAD, START, UNKNOWN, Tokenizer, text_of
+from tf_transformer.tokenizers import Tokenizer, text_of
 from tf_transformer.translation.results import (
     Aligned,
-    AllAttention,
     Attention,
     Languages,
-    Scored,
     SearchSteps,
-    Source,
     Translations,
     aligned_of,
     failures_told,
     rows_of,
     token_scores_of,
 )
-from tf_transformer.translation.search import Search
-
-NEXT = 8
-"""How many of the most probable next tokens `translate_with_steps` gives."""
-
-# Functions are traced without AutoGraph, here and in exports, because no Python `if` or `while` depends on a tensor.
-# Converting the code took three quarters of the time until the first translation.
+from tf_transformer.translation.tensors import TensorTranslator, without_padding
 
 
-class Translator(tf.Module):
+class Translator(TensorTranslator):
     """Translates strings: `Translator.load("runs/mine")("Hello .")`.
 
     Args:
@@ -58,15 +48,7 @@ class Translator(tf.Module):
         target_tokenizer: Tokenizer,
         decoding: DecodingConfig | None = None,
     ):
-        super().__init__()
-        check_backend("Translator")
-        self.model = model
-        self.source_tokenizer = source_tokenizer
-        self.target_tokenizer = target_tokenizer
-        self.decoding = decoding or DecodingConfig()
-        self.decoding.check_languages(source_tokenizer.languages)
-        self._search = Search(model, self.decoding)
-        self.most_source = self.decoding.most_source(model.most_positions, bool(source_tokenizer.languages))
+        super().__init__(model, source_tokenizer, target_tokenizer, decoding)
         self._n_best: dict[int, Any] = {}
         strings = tf.TensorSpec([None], tf.string)
         self._score = tf.function(self.score, input_signature=[strings] * 2, autograph=False)
@@ -92,264 +74,6 @@ class Translator(tf.Module):
         loaded = load_runs(run_dir, dtype)
         tokenizers = loaded.source_tokenizer, loaded.target_tokenizer
         return cls(loaded.model, *tokenizers, decoding or loaded.runs[0].config.decoding)
-
-    @tf.function(input_signature=[tf.TensorSpec(None, tf.string)], autograph=False)
-    def __call__(self, text: Any) -> tf.Tensor:
-        """Translate a string, or strings of any shape, to strings of that shape. The empty string stays empty."""
-        return tf.reshape(self.translate(tf.reshape(text, [-1])).texts, tf.shape(text))
-
-    def translate(self, text: tf.Tensor, languages: Languages | None = None) -> Translations:
-        """Translate strings [B].
-
-        Args:
-            text: the sentences.
-            languages: as in `search`.
-
-        Returns:
-            One translation of each; its score is the summed log-probability of its tokens, including the end token. A
-            string that is empty or only white space gives an empty string with score 0.
-        """
-        source, found = self.search(text, languages=languages)
-        texts = self.target_tokenizer.detokenize(found.ids[:, 0])
-        return Translations(texts, found.log_probabilities[:, 0], source.is_truncated)
-
-    def translate_n_best(
-        self, text: tf.Tensor, n: int, prefix: Any = (), languages: Languages | None = None
-    ) -> Translations:
-        """Translate strings [B] in n ways each, n at most the beam size.
-
-        Args:
-            text: the sentences.
-            n: the number of translations of each.
-            prefix: as in `search`.
-            languages: as in `search`.
-
-        Returns:
-            n translations of each, ranked by their scores, the log-probability divided by the length penalty. If a
-            search found fewer than n, the rest are empty, with a score of -inf.
-        """
-        source, found = self.search(text, n, prefix, languages)
-        size, length = tf.shape(found.ids)[0], tf.shape(found.ids)[2]
-        flat = self.target_tokenizer.detokenize(tf.reshape(found.ids, [size * n, length]))
-        return Translations(tf.reshape(flat, [size, n]), found.scores, source.is_truncated)
-
-    def translate_with_attention(self, text: tf.Tensor, languages: Languages | None = None) -> Aligned:
-        """Translate strings [B], and return what each token of a translation attended to."""
-        source, found = self.search(text, languages=languages)
-        target_ids = _without_padding(found.ids[:, 0])
-        read, before = self._read(target_ids, languages)
-        attention = self._search.alignment(source.ids, read)[:, before:]
-        return Aligned(
-            self.target_tokenizer.detokenize(target_ids),
-            self.source_tokenizer.pieces_of(source.ids),
-            self.target_tokenizer.pieces_of(target_ids),
-            tf.where(target_ids[:, :, None] == PAD, 0.0, attention),
-            source.is_truncated,
-        )
-
-    def translate_with_all_attention(self, text: tf.Tensor, languages: Languages | None = None) -> AllAttention:
-        """Translate strings [B], and show the attention of all three kinds, of every layer and head."""
-        source, found = self.search(text, languages=languages)
-        target_ids = _without_padding(found.ids[:, 0])
-        read, encoder, decoder, cross = self._all_weights(source.ids, target_ids, languages)
-        is_source, is_target = (
-            tf.cast(ids != PAD, tf.float32)[:, None, None, :, None] for ids in (source.ids, target_ids)
-        )
-        return AllAttention(
-            self.target_tokenizer.detokenize(target_ids),
-            self.source_tokenizer.pieces_of(source.ids),
-            self.target_tokenizer.pieces_of(target_ids),
-            self.target_tokenizer.pieces_of(read),
-            encoder * is_source,
-            decoder * is_target,
-            cross * is_target,
-            source.is_truncated,
-        )
-
-    def translate_with_steps(
-        self, text: tf.Tensor, prefix_ids: Any = (), languages: Languages | None = None
-    ) -> SearchSteps:
-        """Translate strings [B], and show what model and search had to choose from at each step.
-
-        Args:
-            text: the sentences.
-            prefix_ids: [B, P], int32: the target tokens that the translations begin with, then padding; () for none.
-                Numbers that the vocabulary does not have stand for the unknown token, as unknown text does.
-            languages: as in `search`.
-
-        Raises:
-            InputError: a search that is no beam search.
-        """
-        self._search.check_beam()
-        vocabulary = self.target_tokenizer.vocab_size
-        if tf.is_tensor(prefix_ids):
-            prefix_ids = tf.where((prefix_ids >= PAD) & (prefix_ids < vocabulary), prefix_ids, UNKNOWN)
-        source = self.encode_source(text, languages)
-        towards = self._target_languages(tf.shape(text)[0], languages)
-        found, considered = self._search.considered(source.ids, prefix_ids, towards)
-        target_ids = _without_padding(found.ids[:, 0])
-        logits = self._logits(source.ids, target_ids, languages)
-        probable = tf.math.top_k(tf.nn.log_softmax(logits), min(NEXT, vocabulary))
-        return SearchSteps(
-            self.target_tokenizer.detokenize(target_ids),
-            target_ids,
-            self.target_tokenizer.pieces_of(target_ids),
-            probable.indices,
-            self.target_tokenizer.pieces_of(probable.indices),
-            probable.values,
-            considered,
-            self.target_tokenizer.pieces_of(considered.tokens),
-            source.is_truncated,
-        )
-
-    def score(self, sources: tf.Tensor, targets: tf.Tensor, languages: Languages | None = None) -> Scored:
-        """Return how probable the model finds the targets [B] as translations of the sources [B]."""
-        source, (labels, is_cut) = self.encode_source(sources, languages), self._encode_target(targets)
-        logits = self._logits(source.ids, labels, languages)
-        of_tokens = tf.gather(logits, labels, batch_dims=2) - tf.reduce_logsumexp(logits, axis=-1)
-        of_tokens = tf.where(labels != PAD, of_tokens, 0.0)
-        lengths = tf.math.count_nonzero(labels, 1, dtype=tf.int32)
-        return Scored(tf.reduce_sum(of_tokens, axis=1), of_tokens, lengths, source.is_truncated | is_cut)
-
-    def attention(self, source: str, target: str | None = None) -> Attention:
-        """Return what every token of a translation attended to, in every layer and head.
-
-        Args:
-            source: a sentence.
-            target: its translation; by default the one that the search finds.
-        """
-        self._check_directed()
-        if target is None:
-            source_ids, target_ids = self._ids(text_of([source]))
-        else:
-            source_ids = self.encode_source(text_of([source])).ids
-            target_ids = self._encode_target(text_of([target])).ids
-        read, *weights = self._all_weights(source_ids, target_ids, None)
-        encoder, decoder, cross = (of_all[0].numpy() for of_all in weights)
-        of_source, of_target, of_read = (
-            [piece.decode() for piece in tokenizer.pieces_of(ids[0]).numpy()]
-            for tokenizer, ids in (
-                (self.source_tokenizer, source_ids),
-                (self.target_tokenizer, target_ids),
-                (self.target_tokenizer, read),
-            )
-        )
-        return Attention(of_source, of_target, cross, encoder, decoder, of_read)
-
-    @failures_told()
-    def tree(self, sentence: str) -> list[list[Candidate]]:
-        """Return the tree of the beam search for a sentence: the candidates of every step, the most probable first.
-
-        Raises:
-            InputError: a search that is no beam search; a sentence without text.
-        """
-        self._search.check_beam()
-        self._check_directed()
-        found = self._steps(text_of([sentence]))
-        best = [piece.decode() for piece in found.target_tokens[0].numpy()]
-        tokens = [[piece.decode() for piece in step] for step in found.considered_tokens[0].numpy()]
-        if not tokens:
-            raise InputError(f"give a sentence with at least one word. Received: {sentence!r}")
-        parents, places, log_probabilities, scores = (of_all[0].numpy() for of_all in found.considered[1:])
-        return search_tree(tokens, parents, places, log_probabilities, scores, best)
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    def _steps(self, text: tf.Tensor) -> SearchSteps:
-        return self.translate_with_steps(text)
-
-    def _all_weights(
-        self, source_ids: tf.Tensor, target_ids: tf.Tensor, languages: Languages | None
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Return what the decoder reads [B, R], and the weights of encoder, decoder and cross-attention, float32.
-
-        Those are [B, layers, heads, rows, columns]; the rows of the last two are the target tokens.
-        """
-        read, before = self._read(target_ids, languages)
-        encoder, decoder, cross = (
-            tf.cast(tf.stack(layers, axis=1), tf.float32) for layers in self.model.attention((source_ids, read))
-        )
-        return read, encoder, decoder[:, :, :, before:], cross[:, :, :, before:]
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    def _ids(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return the ids [B, S] of sentences, and those [B, T] of their translations."""
-        source, found = self.search(text)
-        return source.ids, _without_padding(found.ids[:, 0])
-
-    def search(
-        self,
-        text: tf.Tensor,
-        n_best: int = 1,
-        prefix: Any = (),
-        languages: Languages | None = None,
-    ) -> tuple[Source, Hypotheses]:
-        """Search for the translations of strings [B].
-
-        Args:
-            text: the sentences.
-            n_best: the number of hypotheses for each string.
-            prefix: strings [B] that the translations begin with; their tokens are used as far as there is room. () for
-                none.
-            languages: those of each string, if the model has several; by default those of `decoding` for all.
-
-        Raises:
-            InputError: n_best above the number of hypotheses; no languages, or wrong ones.
-            ValueError: the number of prefixes is not that of the strings.
-        """
-        source = self.encode_source(text, languages)
-        if not (isinstance(prefix, tuple) and not prefix):
-            prefix = tf.convert_to_tensor(prefix, tf.string)
-            if not prefix.shape.is_compatible_with(source.is_truncated.shape):
-                raise ValueError(f"give a prefix for each string. Received: {prefix.shape=}, {source.ids.shape=}")
-            prefix = self.target_tokenizer.tokenize(prefix).to_tensor(PAD)
-        keys = tf.strings.to_hash_bucket_fast(text, 2**31 - 1)
-        towards = self._target_languages(tf.shape(text)[0], languages)
-        return source, self._search(source.ids, keys, n_best, prefix, towards)
-
-    def encode_source(self, text: tf.Tensor, languages: Languages | None = None) -> Source:
-        """Tokenise strings [B], and cut those that are longer than the search takes."""
-        tokens = self.source_tokenizer.tokenize(text)
-        if not self.source_tokenizer.languages:
-            return _encoded(tokens, self.most_source)
-        ids = self._ids_of_languages("source", tf.shape(text)[0], languages)
-        return _encoded(tokens, self.most_source, ids)
-
-    def _target_languages(self, rows: tf.Tensor, languages: Languages | None) -> Any:
-        """Return the tokens [B] of the languages to translate to; () if the model has only one."""
-        return self._ids_of_languages("target", rows, languages) if self.target_tokenizer.languages else ()
-
-    def _ids_of_languages(self, side: str, rows: tf.Tensor, languages: Languages | None) -> tf.Tensor:
-        """Return the tokens [B] of the languages of one side: those given, or those of all sentences."""
-        tokenizer = getattr(self, f"{side}_tokenizer")
-        if languages is not None:
-            return tokenizer.language_ids(getattr(languages, side))
-        self._check_directed()
-        return tf.fill([rows], tokenizer.languages[getattr(self.decoding, f"{side}_language")])
-
-    def _check_directed(self) -> None:
-        """Raise InputError if the model has several languages, but `decoding` does not say which to use."""
-        self.decoding.check_directed(self.source_tokenizer.languages)
-
-    def _read(self, ids: tf.Tensor, languages: Languages | None) -> tuple[tf.Tensor, int]:
-        """Return what the decoder reads to write ids [B, T], and the place of the token that it reads before the first.
-
-        It reads the start token, the language if the model has several, and all ids except the last.
-        """
-        rows = tf.shape(ids)[0]
-        front = [tf.fill([rows, 1], START)]
-        if self.target_tokenizer.languages:
-            front.append(self._target_languages(rows, languages)[:, None])
-        return tf.concat([*front, ids], axis=1)[:, :-1], len(front) - 1
-
-    def _logits(self, source_ids: tf.Tensor, target_ids: tf.Tensor, languages: Languages | None) -> tf.Tensor:
-        """Return the logits [B, T, V] for target tokens [B, T], of each after those before it."""
-        read, before = self._read(target_ids, languages)
-        return self.model((source_ids, read), training=False)[:, before:]
-
-    def _encode_target(self, text: tf.Tensor) -> Source:
-        """Tokenise translations, and cut those that are longer than the search could write."""
-        most = self.decoding.most_given(self.model.most_positions, bool(self.target_tokenizer.languages))
-        return _encoded(self.target_tokenizer.tokenize(text), most)
 
     @failures_told()
     def translate_strings(
@@ -412,10 +136,6 @@ class Translator(tf.Module):
     def _aligned(self, text: tf.Tensor) -> Aligned:
         return self.translate_with_attention(text)
 
-    def check_n_best(self, n: int) -> None:
-        """Raise InputError if a search has fewer than n hypotheses."""
-        self.decoding.check_n_best(n)
-
     @failures_told()
     def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
         """Return for every pair of source and target the log-probabilities of the target's tokens."""
@@ -427,24 +147,58 @@ class Translator(tf.Module):
         """Return how many source tokens the search takes of each sentence, including the end token."""
         return self.count(text_of(sentences)).numpy().tolist()
 
-    def count(self, text: tf.Tensor) -> tf.Tensor:
-        """As `count_tokens`, for strings [B] in a tensor; returns int32 [B]."""
-        added = 1 + bool(self.source_tokenizer.languages)
-        lengths = tf.cast(self.source_tokenizer.tokenize(text).row_lengths(), tf.int32)
-        return tf.minimum(lengths + added, self.most_source)
+    def check_n_best(self, n: int) -> None:
+        """Raise InputError if a search has fewer than n hypotheses."""
+        self.decoding.check_n_best(n)
 
+    def attention(self, source: str, target: str | None = None) -> Attention:
+        """Return what every token of a translation attended to, in every layer and head.
 
-def _encoded(tokens: tf.RaggedTensor, most: int, languages: tf.Tensor | None = None) -> Source:
-    """Return tokens [B, any] after those of their languages [B], if these are given, and before the end token.
+        Args:
+            source: a sentence.
+            target: its translation; by default the one that the search finds.
+        """
+        self._check_directed()
+        if target is None:
+            source_ids, target_ids = self._ids(text_of([source]))
+        else:
+            source_ids = self.encode_source(text_of([source])).ids
+            target_ids = self._encode_target(text_of([target])).ids
+        read, *weights = self._all_weights(source_ids, target_ids, None)
+        encoder, decoder, cross = (of_all[0].numpy() for of_all in weights)
+        of_source, of_target, of_read = (
+            [piece.decode() for piece in tokenizer.pieces_of(ids[0]).numpy()]
+            for tokenizer, ids in (
+                (self.source_tokenizer, source_ids),
+                (self.target_tokenizer, target_ids),
+                (self.target_tokenizer, read),
+            )
+        )
+        return Attention(of_source, of_target, cross, encoder, decoder, of_read)
 
-    Each row is cut to `most` tokens in all.
-    """
-    front = [] if languages is None else [languages[:, None]]
-    room = most - len(front) - 1
-    ids = tf.concat([*front, tokens[:, :room], tf.fill([tokens.nrows(), 1], END)], axis=1)
-    return Source(ids.to_tensor(PAD), tokens.row_lengths() > room)
+    @failures_told()
+    def tree(self, sentence: str) -> list[list[Candidate]]:
+        """Return the tree of the beam search for a sentence: the candidates of every step, the most probable first.
 
+        Raises:
+            InputError: a search that is no beam search; a sentence without text.
+        """
+        self._search.check_beam()
+        self._check_directed()
+        found = self._steps(text_of([sentence]))
+        best = [piece.decode() for piece in found.target_tokens[0].numpy()]
+        tokens = [[piece.decode() for piece in step] for step in found.considered_tokens[0].numpy()]
+        if not tokens:
+            raise InputError(f"give a sentence with at least one word. Received: {sentence!r}")
+        parents, places, log_probabilities, scores = (of_all[0].numpy() for of_all in found.considered[1:])
+        return search_tree(tokens, parents, places, log_probabilities, scores, best)
 
-def _without_padding(ids: tf.Tensor) -> tf.Tensor:
-    """Return ids [B, T] without the end that is all padding: a search may go on after the best were found."""
-    return ids[:, : tf.reduce_max(tf.concat([tf.math.count_nonzero(ids, 1, dtype=tf.int32), [0]], axis=0))]
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+    def _steps(self, text: tf.Tensor) -> SearchSteps:
+        return self.translate_with_steps(text)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+    def _ids(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the ids [B, S] of sentences, and those [B, T] of their translations."""
+        source, found = self.search(text)
+        return source.ids, without_padding(found.ids[:, 0])
