@@ -21,7 +21,7 @@ ORDER = [
         "progress",
     },
     {"vocabulary"},
-    {"alignment", "decoding", "model", "tokenizers"},
+    {"alignment", "decoding", "model", "terminology", "tokenizers"},
     {"data", "runs"},
     {"litert"},
     {"translation"},

@@ -14,14 +14,15 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A model of the toy corpus that makes text upper case; the list gets the sizes of its batches."""
     sizes: list[int] = []
 
-    def shout(sentences: list[str], numbers: object = None) -> list[str]:
+    def shout(sentences: list[str], numbers: object = None, terms: list[list[str]] | None = None) -> list[str]:
         sizes.append(len(sentences))
-        return [sentence.upper() for sentence in sentences]
+        rows = terms or [[]] * len(sentences)
+        return [" + ".join([sentence.upper(), *row]) for sentence, row in zip(sentences, rows, strict=True)]
 
     config = override(Config(), {"data": {"corpus": "copy"}})
     model = SimpleNamespace(
         translate_strings=shout,
-        n_best_strings=lambda sentences, n, numbers: [[(text, 0.0)] for text in shout(sentences)],
+        n_best_strings=lambda sentences, n, numbers, **terms: [[(text, 0.0)] for text in shout(sentences, **terms)],
         count_tokens=lambda sentences: [1] * len(sentences),
     )
     monkeypatch.setattr(ChosenModel, "open", lambda choice: model)

@@ -160,3 +160,37 @@ def test_what_is_typed_is_translated_line_by_line(
     assert [out for out, _ in seen] == ["A\n", "B\n"]
     assert "Type a sentence and press Enter; Ctrl-D ends" in seen[0].err
     assert shouting == [1, 1]
+
+
+def test_constraints(
+    shouting: list[int], here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "terms.tsv").write_text("one\teins\ntwo\tzwei\n")
+    assert translate(monkeypatch, b"one two\nthree\n", "--constraints", "terms.tsv") == 0
+    assert capfd.readouterr().out == "ONE TWO + eins + zwei\nTHREE\n"
+    assert translate(monkeypatch, b"one\tein\nthree\n", "--n-best", "2", "--constraints") == 0
+    assert capfd.readouterr().out == "ONE + ein\nTHREE\n"
+    assert translate(monkeypatch, b"one\t\n", "--constraints") == 2
+    assert capfd.readouterr().err.startswith("tf-transformer: error: line 1: a term is empty")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--constraints", "nothing.tsv"], "cannot read nothing.tsv"),
+        (["--constraints", "a.txt"], "a.txt, line 1: write a term, a tab and its translation"),
+        (["--constraints", "--document"], "--document takes no terms behind its lines"),
+    ],
+)
+def test_constraints_that_are_wrong(
+    shouting: list[int],
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    assert translate(monkeypatch, b"one\n", *arguments) == 2
+    out, err = capfd.readouterr()
+    assert err.startswith(f"tf-transformer: error: {message}")
+    assert (err.count("\n"), out) == (1, "")

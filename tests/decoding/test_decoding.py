@@ -33,7 +33,8 @@ def scripted(table, attention=None):
 def search(method, table, limits, rules=RULES, width=1, attention=None, **options):
     """Search twice, with tensors that grow and with tensors of a fixed size, and give what both have found."""
     count = len(limits)
-    tensors = {name: tf.constant(options.pop(name)) for name in ("prefix", "uniform", "covered") if name in options}
+    given = options.keys() & {"prefix", "uniform", "covered", "phrases"}
+    tensors = {name: tf.constant(options.pop(name)) for name in given}
     sentences = Sentences(tf.constant(limits, tf.int32), context=tf.range(count), **tensors)
     if method is beam_search:
         options["beam_size"] = width

@@ -158,6 +158,20 @@ def test_bfloat16_is_half_as_large_and_nearly_the_same(copy_run, copy_export, tm
     assert (scores[0] != scores[1]).any()
 
 
+def test_terms(copy_run, copy_export):
+    translator, exported = Translator.load(copy_run), ExportedTranslator(copy_export)
+    terms = [["j", "c b"], [], ["e"]]
+    found = exported.n_best_strings(SENTENCES[:3], 3, terms=terms)
+    expected = translator.n_best_strings(SENTENCES[:3], 3, terms=terms)
+    assert [[text for text, _ in row] for row in found] == [[text for text, _ in row] for row in expected]
+    assert all(term in text for row, ways in zip(terms, found, strict=True) for term in row for text, _ in ways)
+    assert exported.translate_strings(SENTENCES[:3], terms=terms) == [row[0][0] for row in found]
+    with pytest.raises(InputError, match=r"gives no alignments with terms: give a run directory"):
+        exported.aligned_strings(SENTENCES[:3], terms=terms)
+    with pytest.raises(InputError, match=r"a term must have text, and no tab"):
+        exported.translate_strings(["a"], terms=[[""]])
+
+
 def test_n_best(copy_run, copy_export):
     exported = ExportedTranslator(copy_export)
     assert exported.description["config"]["decoding"]["beam_size"] == 4

@@ -293,8 +293,49 @@ def test_prefixes(translator):
     found = translator.translate_n_best(SOURCES[:2], 1, prefix=["Der Hund", ""])
     assert found.texts[0, 0].numpy().startswith(b"Der Hund")
     assert found.texts[1, 0].numpy().decode() == translator.translate_strings(SOURCES[1:2])[0]
-    with pytest.raises(ValueError, match=r"give a prefix for each string"):
+    with pytest.raises(ValueError, match=r"give prefix for each string"):
         translator.translate_n_best(SOURCES[:2], 1, prefix=["Der"])
+
+
+def test_terms(tokenizer, translator):
+    """The model has random weights: what it writes of itself has none of these words."""
+    beam = Translator(translator.model, tokenizer, tokenizer, DecodingConfig(beam_size=3, max_extra_length=11))
+    terms = [["Hund", "die Katze"], [], ["Mann"]]
+    plain, found = beam.n_best_strings(SOURCES[:3], 2), beam.n_best_strings(SOURCES[:3], 2, terms=terms)
+    for row, ways in zip(terms, found, strict=True):
+        assert all(term in text for term in row for text, _ in ways)
+    assert [text for text, _ in found[1]] == [text for text, _ in plain[1]]
+    best = [text for [(text, _), _] in found]
+    assert beam.translate_strings(SOURCES[:3], terms=terms) == best
+    assert [row.translation for row in beam.aligned_strings(SOURCES[:3], terms=terms)] == best
+    assert beam.n_best_strings([""], 1, terms=[["Hund"]]) == [[("", 0.0)]]
+    with pytest.raises(ValueError, match=r"give terms for each string"):
+        beam.search(tf.constant(SOURCES[:2]), terms=["Hund"])
+
+
+@pytest.mark.parametrize(
+    ("terms", "decoding", "message"),
+    [
+        (["Hund " * 90], DecodingConfig(max_length=11), r"or max_length leaves no room"),
+        ([" "], DecodingConfig(), r"a term must have text, and no tab. Received: ' '"),
+        (["a\tb"], DecodingConfig(), r"and no tab. Received: 'a\\tb'"),
+        (["Hund"], DecodingConfig(beam_size=1), r"only a beam search takes constraints.*beam_size=1"),
+        (["Hund"], DecodingConfig(temperature=1.0), r"only a beam search takes constraints.*temperature=1"),
+        (["Hund"], DecodingConfig(jit_compile=True), r"a search that XLA compiles takes no constraints"),
+    ],
+)
+def test_terms_that_cannot_be_written(tokenizer, translator, terms, decoding, message):
+    other = Translator(translator.model, tokenizer, tokenizer, decoding)
+    with pytest.raises(InputError, match=message):
+        other.translate_strings(SOURCES[:1], terms=[terms])
+
+
+def test_a_term_that_the_vocabulary_cannot_write(tokenizer, translator):
+    config = TokenizerConfig(vocab_size=tokenizer.vocab_size, byte_fallback=False)
+    without_bytes = Tokenizer(train_tokenizer([side for pair in PAIRS for side in pair], config))
+    other = Translator(translator.model, without_bytes, without_bytes, DecodingConfig(max_extra_length=11))
+    with pytest.raises(InputError, match=r"the vocabulary cannot write one of them.* Received: Hund, \u2603$"):
+        other.translate_strings(SOURCES[:2], terms=[["Hund", "\u2603"], []])
 
 
 def test_a_lone_surrogate_is_a_question_mark(translator):

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from tf_transformer.commands.chosen_model import add_model, add_search, chosen_model
 from tf_transformer.commands.options import add_batch_tokens
 from tf_transformer.commands.text_files import check_input, check_output, written_line_by_line
-from tf_transformer.commands.written_lines import Written, written_by
+from tf_transformer.commands.written_lines import Written, terms_by, written_by
 from tf_transformer.commands.written_lines import add_options as add_kinds
 from tf_transformer.commands.written_lines import check as check_kinds
 from tf_transformer.documents import Segment, segmenter, translated_lines
@@ -67,12 +67,13 @@ def run(options: argparse.Namespace) -> None:
     counts = _check_files(options)
     chosen = chosen_model(options)
     count = check_kinds(options, chosen.decoding)
+    terms = terms_by(options)
     segment = segmenter(chosen.source_language) if options.document else None
     is_typed = not options.input and sys.stdin.isatty()
     if is_typed:
         print("Type a sentence and press Enter; Ctrl-D ends. --input FILE translates a file.", file=sys.stderr)
     model = chosen.open()
-    written = written_by(model, options, count)
+    written = written_by(model, options, count, terms)
     outputs = options.output or [None]
     of_each = 1 if len(outputs) > 1 else max(len(options.input), 1)
     inputs = _inputs(options.input, counts, keep_ends=options.document)

@@ -3,6 +3,7 @@
 import argparse
 import functools
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tf_transformer.alignment import UNITS, pharaoh
@@ -10,6 +11,8 @@ from tf_transformer.commands.options import positive
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.minimum_bayes_risk import METRICS, Metric, most_like_all
+from tf_transformer.terminology import Glossary, Terms, terms_of_line
+from tf_transformer.translation.with_terms import LineTranslator, WithTerms
 
 if TYPE_CHECKING:
     from tf_transformer.translation.results import TextTranslator
@@ -35,6 +38,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         choices=UNITS,
         help="after each translation ' ||| ' and which source word each of its words attends to most, such as 0-0 1-2; "
         "or by tokens (default: none; words, if nothing follows)",
+    )
+    parser.add_argument(
+        "--constraints",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="terms that a translation must contain: FILE has a source term, a tab and its translation on each line; "
+        "without FILE, they follow the text of each line, with tabs between (default: none)",
     )
     parser.add_argument(
         "--document",
@@ -69,6 +80,10 @@ def check(options: argparse.Namespace, decoding: DecodingConfig) -> int:
         raise InputError("--mbr writes one translation: give it without --scores, --n-best and --alignments")
     if options.alignments and several:
         raise InputError("--alignments is for the best translations alone: give it without --scores and --n-best")
+    if options.constraints is not None:
+        decoding.check_beam("takes constraints")
+    if options.constraints == "" and options.document:
+        raise InputError("--document takes no terms behind its lines: give them in a file, --constraints FILE")
     if options.document and (several or options.alignments or options.line_numbers):
         raise InputError(f"--document writes text, not lists: give it without {PLAIN}")
     count = options.n_best
@@ -78,30 +93,42 @@ def check(options: argparse.Namespace, decoding: DecodingConfig) -> int:
     return count
 
 
-def written_by(model: "TextTranslator", options: argparse.Namespace, count: int) -> Written:
-    """Return the kind that the options choose; `count` is as `check` returned it."""
+def terms_by(options: argparse.Namespace) -> Terms | None:
+    """Return what finds the terms of a line; None without `--constraints`.
+
+    Raises:
+        InputError: the file of terms is missing or wrong.
+    """
+    if options.constraints is None:
+        return None
+    return Glossary.read(Path(options.constraints)) if options.constraints else terms_of_line
+
+
+def written_by(model: "TextTranslator", options: argparse.Namespace, count: int, terms: Terms | None = None) -> Written:
+    """Return the kind that the options choose; `count` is as `check` returned it, `terms` as `terms_by` did."""
+    of_lines: LineTranslator = WithTerms(model, terms) if terms else model
     if options.mbr:
-        return functools.partial(_least_risk, model, METRICS[options.mbr](), count)
+        return functools.partial(_least_risk, of_lines, METRICS[options.mbr](), count)
     if options.alignments:
-        return functools.partial(_aligned, model, options.alignments)
+        return functools.partial(_aligned, of_lines, options.alignments)
     if options.scores or count > 1:
-        return functools.partial(_n_best, model, count, options.scores)
-    return lambda lines, numbers: [[translation] for translation in model.translate_strings(lines, numbers)]
+        return functools.partial(_n_best, of_lines, count, options.scores)
+    return lambda lines, numbers: [[translation] for translation in of_lines.translate_strings(lines, numbers)]
 
 
 def _least_risk(
-    model: "TextTranslator", metric: Metric, count: int, lines: list[str], numbers: Sequence[int]
+    model: LineTranslator, metric: Metric, count: int, lines: list[str], numbers: Sequence[int]
 ) -> list[list[str]]:
     rows = model.n_best_strings(lines, count, numbers)
     return [[most_like_all([text for text, score in row if score > -float("inf")], metric)] for row in rows]
 
 
-def _aligned(model: "TextTranslator", unit: str, lines: list[str], numbers: Sequence[int]) -> list[list[str]]:
+def _aligned(model: LineTranslator, unit: str, lines: list[str], numbers: Sequence[int]) -> list[list[str]]:
     return [[f"{one.translation} ||| {pharaoh(one.links(unit))}"] for one in model.aligned_strings(lines, numbers)]
 
 
 def _n_best(
-    model: "TextTranslator", count: int, has_scores: bool, lines: list[str], numbers: Sequence[int]
+    model: LineTranslator, count: int, has_scores: bool, lines: list[str], numbers: Sequence[int]
 ) -> list[list[str]]:
     rows = model.n_best_strings(lines, count, numbers)
     return [[f"{score:.4f}\t{text}" if has_scores else text for text, score in row] for row in rows]

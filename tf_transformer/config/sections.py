@@ -271,6 +271,14 @@ class DecodingConfig(Section):
         """The number of hypotheses that a search keeps: beam_size, or one if it samples."""
         return 1 if self.temperature else self.beam_size
 
+    def check_beam(self, what: str) -> None:
+        """Raise InputError if this is not a beam search; `what` says what only that does."""
+        if self.hypotheses < 2:
+            raise InputError(
+                f"only a beam search {what}: choose a beam_size of 2 or more and no temperature. "
+                f"Received: beam_size={self.beam_size}, temperature={self.temperature}"
+            )
+
     def most_source(self, positions: int | None, before: int) -> int:
         """Return the most source tokens that a search takes, including the end token.
 

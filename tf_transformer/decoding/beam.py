@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from tf_transformer.decoding.constraints import best_of_banks, next_tokens, no_progress, with_wanted
 from tf_transformer.decoding.hypotheses import (
     Hypotheses,
     Rules,
@@ -72,6 +73,8 @@ class State(NamedTuple):
     """final hypotheses of all sentences, outdated for the b sentences; () where no sentence leaves the batch"""
     considered: Any = ()
     """the candidates of all steps so far, if they are recorded; otherwise ()"""
+    progress: Any = ()
+    """how far the K hypotheses have written the phrases of their sentence; () without phrases"""
 
     def is_live(self) -> tf.Tensor:
         """Return [b], boolean: whether each sentence is still being searched."""
@@ -89,6 +92,8 @@ class Continuations(NamedTuple):
     """[b, C]: which of the K hypotheses each continues"""
     is_final: tf.Tensor
     """[b, C], boolean: whether it has its end token or has reached its limit"""
+    progress: Any
+    """how far each has written the phrases; () without phrases"""
 
 
 def beam_search(
@@ -113,6 +118,11 @@ def beam_search(
     unfinished hypothesis can still beat its `n_best` best final ones. That is certain because a log-probability never
     rises, no length penalty is larger than that of the limit, and a coverage reward is at most 0. Finished sentences
     leave the batch.
+
+    If sentences have `phrases`, a hypothesis cannot end before it contains all of them, in any order. The beam is
+    shared out among hypotheses by how many of these tokens they have (dynamic beam allocation, Post and Vilar 2018). So
+    whatever the beam size is, they are found if the limit has room for all of them and the end token. A prefix comes
+    first.
 
     Args:
         step: gives the logits of the next token.
@@ -153,7 +163,11 @@ def beam_search(
     covered = tf.repeat(sentences.covered[:, None], width, axis=1) if beta else ()
     numbers, values = (tf.zeros([size, 0, 2 * width], dtype) for dtype in (tf.int32, tf.float32))
     considered = Considered(numbers, numbers, numbers, values, values) if record else ()
-    state = State(sentences, tf.range(size), none.ids, first, covered, cache, none, (), considered)
+    is_constrained = tf.is_tensor(sentences.phrases)
+    if is_constrained:  # one phrase and one token more, so that there is a largest of them
+        sentences = sentences._replace(phrases=tf.pad(sentences.phrases, [[0, 0], [0, 1], [0, 1]]))
+    progress = no_progress(sentences.phrases, width) if is_constrained else ()
+    state = State(sentences, tf.range(size), none.ids, first, covered, cache, none, (), considered, progress)
     leaves = capacity is None and not record
     if leaves:
         state = without_done(state._replace(results=none), state.is_live(), none, width)
@@ -166,19 +180,33 @@ def beam_search(
         logits, attention, cache = step(last, position, state.cache, state.sentences.context)
         prefix = state.sentences.prefix
         prefix = tf.repeat(prefix, width, axis=0) if tf.is_tensor(prefix) else ()
-        allowed = rules.apply(logits, rows, position, prefix)
+        may_end = tf.reshape(state.progress.are_all_met(), [-1]) if is_constrained else ()
+        allowed = rules.apply(logits, rows, position, prefix, may_end)
         # The best tokens of each hypothesis suffice to find the best of all, without log-probabilities [R, V].
         values, tokens = tf.math.top_k(allowed, tf.minimum(2 * width, tf.shape(logits)[1]))
+        if is_constrained:
+            wanted = tf.reshape(next_tokens(state.progress, state.sentences.phrases), [b * width, -1])
+            values, tokens = with_wanted(values, tokens, wanted, logits, position, prefix)
         gained = values - tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
         choices = tf.shape(values)[1]
         total = state.log_probabilities[:, :, None] + tf.reshape(gained, [b, width, choices])
-        best, chosen = tf.math.top_k(tf.reshape(total, [b, width * choices]), tf.minimum(2 * width, width * choices))
+        total, tokens = (tf.reshape(tensor, [b, width * choices]) for tensor in (total, tokens))
+        is_final = (tokens == rules.end) | (position + 1 >= state.sentences.limits)[:, None]
+        best, chosen, progress = chosen_of(state, total, tokens, is_final)
         parents = chosen // choices
-        token = tf.gather(tf.reshape(tokens, [b, width * choices]), chosen, batch_dims=1)
+        token, is_final = (tf.gather(tensor, chosen, batch_dims=1) for tensor in (tokens, is_final))
         ids = add_token(tf.gather(state.ids, parents, batch_dims=1), token, position, capacity)
-        is_final = (token == rules.end) | (position + 1 >= state.sentences.limits)[:, None]
         covered = state.covered + tf.reshape(attention, tf.shape(state.covered)) if beta else ()
-        return Continuations(ids, best, parents, is_final), covered, cache
+        return Continuations(ids, best, parents, is_final, progress), covered, cache
+
+    def chosen_of(
+        state: State, total: tf.Tensor, tokens: tf.Tensor, is_final: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, Any]:
+        """Choose C of the candidates [b, M]: their log-probabilities and indices, [b, C] each, and their progress."""
+        count = tf.minimum(2 * width, tf.shape(total)[1])
+        if is_constrained:
+            return best_of_banks(state.progress, state.sentences.phrases, total, tokens, is_final, count)
+        return *tf.math.top_k(total, count), ()
 
     def final_scores(length: tf.Tensor, new: Continuations, covered: Any) -> tf.Tensor:
         """Return the scores [b, C] of those continuations, of a length, that are final; -inf for the others."""
@@ -203,7 +231,10 @@ def beam_search(
         new, covered, cache = continued(position, state)
         scores = final_scores(position + 1, new, covered)
         final = _best(state.final, Hypotheses(new.ids, scores, new.log_probabilities), width)
-        going_on, kept = tf.math.top_k(tf.where(new.is_final, -np.inf, new.log_probabilities), width)
+        # Continuations are in the order in which the search goes on with them.
+        order = tf.range(tf.shape(new.is_final)[1], 0, -1)
+        _, kept = tf.math.top_k(tf.where(new.is_final, 0, order), width)
+        going_on = tf.gather(tf.where(new.is_final, -np.inf, new.log_probabilities), kept, batch_dims=1)
         enough = is_enough(position + 1, state.sentences.limits, final, going_on)
         parents = tf.gather(new.parents, kept, batch_dims=1)
         rows = tf.reshape(tf.range(tf.shape(state.places)[0])[:, None] * width + parents, [-1])
@@ -213,6 +244,7 @@ def beam_search(
             covered=tf.gather(covered, parents, batch_dims=1) if beta else (),
             cache=tf.nest.map_structure(lambda kept: tf.gather(kept, rows), cache),
             final=final,
+            progress=tf.nest.map_structure(lambda tensor: tf.gather(tensor, kept, batch_dims=1), new.progress),
         )
         if record:
             places = tf.where(kept[:, None] == tf.range(2 * width)[:, None], tf.range(width), -1)

@@ -40,6 +40,8 @@ class Sentences(NamedTuple):
     covered: Any = ()
     """[B, S], float32: the attention that source positions start with: 1 where there is nothing to cover, such as
     padding, and 0 elsewhere; () without a coverage penalty"""
+    phrases: Any = ()
+    """[B, C, L], int32: tokens that hypotheses must contain, C phrases of at most L, padded with 0; () for none"""
     start: Any = ()
     """[B], int32: the token that is read at position 0; () for the start token of the rules"""
 
@@ -64,7 +66,9 @@ class Rules(NamedTuple):
     no_repeat_ngram: int = 0
     """size of the n-grams that a hypothesis may not repeat; 0 allows all repeats"""
 
-    def apply(self, logits: tf.Tensor, ids: tf.Tensor, position: tf.Tensor, prefix: Any = ()) -> tf.Tensor:
+    def apply(
+        self, logits: tf.Tensor, ids: tf.Tensor, position: tf.Tensor, prefix: Any = (), may_end: Any = ()
+    ) -> tf.Tensor:
         """Return logits [R, V] with -inf for the tokens that are not allowed at a position.
 
         Args:
@@ -72,6 +76,7 @@ class Rules(NamedTuple):
             ids: [R, at least position], the tokens before it.
             position: 0 or more, scalar.
             prefix: [R, P], tokens that override all other rules; or ().
+            may_end: [R], boolean: whether each row may have its end token, where it is allowed otherwise; () for all.
         """
         vocabulary = tf.shape(logits)[-1]
         is_end = tf.one_hot(self.end, vocabulary, True, False)
@@ -84,11 +89,18 @@ class Rules(NamedTuple):
         if self.no_repeat_ngram:
             refused |= _completes_a_repeated_ngram(ids, position, self.no_repeat_ngram, vocabulary)
             refused &= ~(is_end & tf.reduce_all(refused, axis=1, keepdims=True))
+        if tf.is_tensor(may_end):
+            refused |= is_end & ~may_end[:, None]
         if tf.is_tensor(prefix):
-            here = tf.pad(prefix, [[0, 0], [0, 1]])[:, tf.minimum(position, tf.shape(prefix)[1])]
+            here = prefix_at(prefix, position)
             forced = tf.one_hot(here, vocabulary, False, True)
             refused = tf.where(here[:, None] != self.pad, forced, refused)
         return tf.where(refused, -np.inf, logits)
+
+
+def prefix_at(prefix: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
+    """Return the tokens [R] of prefixes [R, P] at a position; 0 beyond their ends."""
+    return tf.pad(prefix, [[0, 0], [0, 1]])[:, tf.minimum(position, tf.shape(prefix)[1])]
 
 
 def _completes_a_repeated_ngram(ids: tf.Tensor, position: tf.Tensor, n: int, vocabulary: tf.Tensor) -> tf.Tensor:

@@ -55,7 +55,9 @@ def export(
     to begin with, with spaces between them). It gives `translation`, and for each step `target_ids`, `target_tokens`
     [B, T] and the most probable next tokens, `next_ids`, `next_tokens` and `next_log_probabilities` [B, T, N]; and the
     candidates of the search, `considered_tokens`, `parents`, `places`, `log_probabilities` and `scores` [B, steps, C]:
-    see `SearchSteps` and `Considered`.
+    see `SearchSteps` and `Considered`. Without XLA, there is also `translate_with_terms`. It gives what
+    `translate_n_best` gives, and takes `terms` as well (string, [B]: what the translations must contain, several terms
+    with tabs between them). If a translation cannot, it is empty, with a score of -inf.
 
     `score` takes `source` and `target` (string, [B]) and gives `log_probability` (float32, [B]: summed),
     `token_log_probabilities` (float32, [B, T]), `tokens` (int32, [B]: the number in the target, including the end
@@ -90,7 +92,7 @@ def export(
             translator = Translator(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, decoding)
             signatures = save(translator, beside)
             inputs = {name: takes for name, (takes, _) in signatures.items()}
-            known = {name: getattr(decoding, name) for name in LANGUAGES} | {"prefix_ids": ""}
+            known = {name: getattr(decoding, name) for name in LANGUAGES} | {"prefix_ids": "", "terms": ""}
             write_requests(beside, inputs, translator.source_tokenizer, known)
             (beside / OF_EXPORT).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
             readme = card(output.name, description, OF_EXPORT.as_posix(), signatures)
@@ -113,7 +115,7 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
     """
     n = translator.decoding.hypotheses
     text, source, target = (tf.TensorSpec([None], tf.string, name=name) for name in ("text", "source", "target"))
-    prefix = tf.TensorSpec([None], tf.string, name="prefix_ids")
+    prefix, terms = (tf.TensorSpec([None], tf.string, name=name) for name in ("prefix_ids", "terms"))
     is_of_several = bool(translator.source_tokenizer.languages)
     pair = [tf.TensorSpec([None], tf.string, name=name) for name in LANGUAGES] if is_of_several else []
 
@@ -137,9 +139,15 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
         found = translator.translate_n_best(text, n, languages=named(languages))
         return {"translations": found.texts, "scores": found.scores, "is_truncated": found.is_truncated}
 
+    @tf.function(input_signature=[text, terms, *pair], autograph=False)
+    def translate_with_terms(text: tf.Tensor, terms: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.translate_n_best(text, n, languages=named(languages), terms=terms)
+        return {"translations": found.texts, "scores": found.scores, "is_truncated": found.is_truncated}
+
     @tf.function(input_signature=[text, *pair], autograph=False)
     def translate_with_attention(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
         found = translator.translate_with_attention(text, named(languages))._asdict()
+        found.pop("scores")
         return {"translation": found.pop("texts"), **found}
 
     @tf.function(input_signature=[text, *pair], autograph=False)
@@ -170,6 +178,8 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
     functions = [serving_default, translate_n_best, translate_with_attention, attention, score, count_tokens]
     if n > 1:
         functions.append(search_steps)
+    if n > 1 and not translator.decoding.jit_compile:
+        functions.append(translate_with_terms)
     if is_of_several:
         functions.append(translate_to)
     module = tf.Module()

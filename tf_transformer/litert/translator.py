@@ -22,6 +22,9 @@ BATCH_TOKENS = 2048
 """The most source tokens that are translated at once, including padding."""
 
 
+Terms = Sequence[Sequence[str]] | None
+
+
 class Found(NamedTuple):
     """The translations of a sentence, the best first."""
 
@@ -105,22 +108,25 @@ class Translator:
             facts["max_positions"],
         )
 
-    def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
+    def translate_strings(
+        self, sentences: list[str], numbers: Sequence[int] | None = None, *, terms: Terms = None
+    ) -> list[str]:
         """Translate any number of sentences. Warnings name those that were cut, by `numbers` if these are given.
 
         Raises:
-            InputError: no languages, although the model has several.
+            InputError: no languages, although the model has several; there are terms, which this search does not take.
         """
-        return [best for [(best, _)] in self.n_best_strings(sentences, 1, numbers)]
+        return [best for [(best, _)] in self.n_best_strings(sentences, 1, numbers, terms=terms)]
 
     def n_best_strings(
-        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
+        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None, *, terms: Terms = None
     ) -> list[list[tuple[str, float]]]:
         """Translate sentences in n ways each, and return them with their scores, the best first.
 
         Raises:
-            InputError: n above the beam size; no languages, although the model has several.
+            InputError: n above the beam size; no languages, although the model has several; there are terms.
         """
+        _refuse(terms)
         found = self.search(sentences, n)
         warn_of_cut(sentences, [i for i, each in enumerate(found) if each.source.is_cut], numbers)
         return [
@@ -144,8 +150,15 @@ class Translator:
             found.update(zip(batch, self._found(of_batch, hypotheses), strict=True))
         return [found[i] for i in range(len(sources))]
 
-    def aligned_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[AlignedString]:
-        """Translate strings, and return what the tokens of the translations attended to."""
+    def aligned_strings(
+        self, sentences: list[str], numbers: Sequence[int] | None = None, *, terms: Terms = None
+    ) -> list[AlignedString]:
+        """Translate strings, and return what the tokens of the translations attended to.
+
+        Raises:
+            InputError: there are terms.
+        """
+        _refuse(terms)
         found = self.search(sentences)
         warn_of_cut(sentences, [i for i, each in enumerate(found) if each.source.is_cut], numbers)
         return [
@@ -264,3 +277,9 @@ class Translator:
         limits = tokens - 1 + self.decoding.max_extra_length
         most = self.decoding.most_written(self.max_positions, self._before)
         return limits if most is None else np.minimum(limits, most)
+
+
+def _refuse(terms: Terms) -> None:
+    """Raise InputError if there are terms."""
+    if terms is not None:
+        raise InputError("an export for LiteRT takes no constraints: give a run directory or a SavedModel")

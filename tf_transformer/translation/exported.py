@@ -14,12 +14,18 @@ from tf_transformer.tokenizers import text_of
 from tf_transformer.translation.results import (
     Aligned,
     Scored,
+    Terms,
     Translations,
     aligned_of,
+    check_found,
     failures_told,
     rows_of,
+    terms_as_text,
     token_scores_of,
 )
+
+WITH_TERMS = "translate_with_terms"
+"""The signature for terms; older exports lack it, and so do those without a beam search and those for XLA."""
 
 
 class ExportedTranslator:
@@ -64,29 +70,60 @@ class ExportedTranslator:
             raise InputError(f"{self.path} is damaged: {error}") from None
 
     @failures_told()
-    def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
-        """Translate Python strings. Warnings name those that were cut, by `numbers` if these are given."""
+    def translate_strings(
+        self, sentences: list[str], numbers: Sequence[int] | None = None, *, terms: Terms = None
+    ) -> list[str]:
+        """Translate Python strings. Warnings name those that were cut, by `numbers` if these are given.
+
+        Raises:
+            InputError: with `terms`, as `n_best_strings`.
+        """
+        if terms is not None:
+            return [rows[0][0] for rows in self.n_best_strings(sentences, 1, numbers, terms=terms)]
         found = self._translate(text=text_of(sentences), **self._named(len(sentences)))
         texts, scores = found["translation"][:, None], found["score"][:, None]
         return [text for [(text, _)] in rows_of(Translations(texts, scores, found["is_truncated"]), sentences, numbers)]
 
     @failures_told()
     def n_best_strings(
-        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
+        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None, *, terms: Terms = None
     ) -> list[list[tuple[str, float]]]:
         """Translate Python strings in n ways each, and return them with their scores, the best first.
 
+        Args:
+            sentences: the sentences.
+            n: the number of translations of each.
+            numbers: their numbers, for warnings.
+            terms: as in `Translator.n_best_strings`.
+
         Raises:
-            InputError: n above the beam size of the export.
+            InputError: n above the beam size of the export; terms that no translation can contain, or for an export
+                that does not take them.
         """
         self.check_n_best(n)
-        found = self._n_best(text=text_of(sentences), **self._named(len(sentences)))
+        given = {"text": text_of(sentences), **self._named(len(sentences))}
+        if terms is None:
+            found = self._n_best(**given)
+        else:
+            self._decoding.check_beam("takes constraints")
+            if WITH_TERMS not in self._model.signatures:
+                raise InputError(f"{self.path} has no signature {WITH_TERMS}: export it again, without jit_compile")
+            found = self._model.signatures[WITH_TERMS](**given, terms=terms_as_text(terms))
+            check_found(found["scores"][:, 0], terms)
         rows = rows_of(Translations(found["translations"], found["scores"], found["is_truncated"]), sentences, numbers)
         return [row[:n] for row in rows]
 
     @failures_told()
-    def aligned_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[AlignedString]:
-        """Translate Python strings, and return what the tokens of the translations attended to."""
+    def aligned_strings(
+        self, sentences: list[str], numbers: Sequence[int] | None = None, *, terms: Terms = None
+    ) -> list[AlignedString]:
+        """Translate Python strings, and return what the tokens of the translations attended to.
+
+        Raises:
+            InputError: there are terms, for which no signature of an export gives the attention.
+        """
+        if terms is not None:
+            raise InputError(f"{self.path} is an export, which gives no alignments with terms: give a run directory")
         found = self._align(text=text_of(sentences), **self._named(len(sentences)))
         names = ("translation", "source_tokens", "target_tokens", "attention", "is_truncated")
         return aligned_of(Aligned(*map(found.__getitem__, names)), sentences, numbers)

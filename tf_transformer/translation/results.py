@@ -11,6 +11,10 @@ from tf_transformer.alignment import AlignedString
 from tf_transformer.decoding import Considered
 from tf_transformer.errors import InputError
 from tf_transformer.in_batches import warn_of_cut
+from tf_transformer.tokenizers import text_of
+
+Terms = Sequence[Sequence[str]] | None
+"""What the translation of each sentence must contain; None for nothing."""
 
 
 class Languages(NamedTuple):
@@ -85,6 +89,8 @@ class Aligned(NamedTuple):
     """[B, T, S], float32: the mean over the heads of a layer; 0 where either token is padding"""
     is_truncated: tf.Tensor
     """[B], as in `Source`"""
+    scores: Any = None
+    """[B], float32: the log-probability divided by the length penalty; exports do not have it"""
 
 
 class SearchSteps(NamedTuple):
@@ -134,15 +140,22 @@ class AllAttention(NamedTuple):
 class TextTranslator(Protocol):
     """The interface of everything that translates Python strings."""
 
-    def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
-        """Translate sentences. Warnings name those that were cut, by `numbers` if these are given."""
+    def translate_strings(
+        self, sentences: list[str], numbers: Sequence[int] | None = None, *, terms: Terms = None
+    ) -> list[str]:
+        """Translate sentences. Warnings name those that were cut, by `numbers` if these are given.
+
+        Each translation contains the `terms` of its sentence.
+        """
 
     def n_best_strings(
-        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
+        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None, *, terms: Terms = None
     ) -> list[list[tuple[str, float]]]:
         """Translate sentences in n ways each, and return them with their scores, the best first."""
 
-    def aligned_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[AlignedString]:
+    def aligned_strings(
+        self, sentences: list[str], numbers: Sequence[int] | None = None, *, terms: Terms = None
+    ) -> list[AlignedString]:
         """Translate sentences, and return what the tokens of the translations attended to."""
 
     @property
@@ -193,6 +206,30 @@ def token_scores_of(
 
 def _line(text: bytes) -> str:
     return text.decode().replace("\n", " ")
+
+
+def terms_as_text(terms: Sequence[Sequence[str]]) -> tf.Tensor:
+    """Return the terms of each sentence, with tabs between them, as `TensorTranslator.search` takes them.
+
+    Raises:
+        InputError: a term that is empty or has a tab.
+    """
+    for term in {term for row in terms for term in row}:
+        if not term.strip() or "\t" in term:
+            raise InputError(f"a term must have text, and no tab. Received: {term!r}")
+    return text_of(["\t".join(row) for row in terms])
+
+
+def check_found(scores: tf.Tensor, terms: Terms) -> None:
+    """Raise InputError if nothing was found for a sentence, which only terms can bring about."""
+    if terms is None:
+        return
+    for row, best in zip(terms, scores.numpy(), strict=True):
+        if best == -np.inf:
+            raise InputError(
+                "no translation contains all terms: the vocabulary cannot write one of them, or max_length leaves no "
+                f"room for them. Received: {', '.join(row)}"
+            )
 
 
 @contextlib.contextmanager

@@ -45,7 +45,13 @@ class Search:
         self._traced: dict[int, Any] = {}
 
     def __call__(
-        self, ids: tf.Tensor, keys: tf.Tensor, n_best: int = 1, prefix: Any = (), languages: Any = ()
+        self,
+        ids: tf.Tensor,
+        keys: tf.Tensor,
+        n_best: int = 1,
+        prefix: Any = (),
+        languages: Any = (),
+        phrases: Any = (),
     ) -> Hypotheses:
         """Search for translations of ids.
 
@@ -57,20 +63,24 @@ class Search:
             prefix: [B, P], int32: tokens to begin with, then padding; () for none.
             languages: [B], int32: the tokens of the languages to translate to. The decoder reads them after its start
                 token; they are not part of the hypotheses. () if the model has only one language.
+            phrases: [B, C, L], int32: tokens that hypotheses must contain, as in `beam_search`, for which the limit of
+                a sentence is raised by their number; () for none.
 
         Raises:
-            InputError: n_best above the number of hypotheses.
+            InputError: n_best above the number of hypotheses; phrases for a search that does not take them.
         """
         self.decoding.check_n_best(n_best)
+        if tf.is_tensor(phrases):
+            self.check_constraints()
         if self.decoding.temperature and n_best > 1:
             return self._drawn(ids, keys, n_best, prefix, languages)
-        limits = self._limits(ids, languages)
+        limits = self._limits(ids, languages, phrases)
         if self.decoding.jit_compile:
             return self._find_compiled(ids, keys, limits, n_best, prefix, languages)
         uniform = self._uniform(keys, tf.reduce_max(tf.concat([limits, [1]], axis=0)))
         if tf.executing_eagerly():
-            return self._find(ids, limits, uniform, prefix, languages, n_best=n_best)
-        return self._traced_once(n_best)(ids, limits, uniform, prefix, languages)
+            return self._find(ids, limits, uniform, prefix, languages, phrases, n_best=n_best)
+        return self._traced_once(n_best)(ids, limits, uniform, prefix, languages, phrases)
 
     def _drawn(self, ids: tf.Tensor, keys: tf.Tensor, count: int, prefix: Any, languages: Any) -> Hypotheses:
         """Draw several hypotheses for each sentence, the best first; one of them is what a single draw would be."""
@@ -96,16 +106,18 @@ class Search:
             InputError: a search that is no beam search.
         """
         self.check_beam()
-        limits = self._limits(ids, languages)
-        return self._find(ids, limits, (), prefix, languages, n_best=1, record=True)
+        limits = self._limits(ids, languages, ())
+        return self._find(ids, limits, (), prefix, languages, (), n_best=1, record=True)
 
     def check_beam(self) -> None:
-        """Raise InputError if this is not a beam search."""
-        if self.decoding.hypotheses < 2:
-            raise InputError(
-                "only a beam search has a tree: choose a beam_size of 2 or more and no temperature. "
-                f"Received: beam_size={self.decoding.beam_size}, temperature={self.decoding.temperature}"
-            )
+        """Raise InputError if this is not a beam search, which alone has a tree."""
+        self.decoding.check_beam("has a tree")
+
+    def check_constraints(self) -> None:
+        """Raise InputError if the search does not take phrases that a hypothesis must contain."""
+        self.decoding.check_beam("takes constraints")
+        if self.decoding.jit_compile:
+            raise InputError("a search that XLA compiles takes no constraints: leave jit_compile away")
 
     def alignment(self, ids: tf.Tensor, written: tf.Tensor) -> tf.Tensor:
         """Return how the token after each of `written` [B, T] attends to the source: [B, T, S], the mean over heads."""
@@ -129,7 +141,7 @@ class Search:
         if tf.is_tensor(languages):
             languages = tf.pad(languages, [rows])
         ids = tf.pad(ids, [rows, [0, columns - width]])
-        found = self._traced_once(n_best)(ids, tf.pad(limits, [rows]), uniform, prefix, languages)
+        found = self._traced_once(n_best)(ids, tf.pad(limits, [rows]), uniform, prefix, languages, ())
         return tf.nest.map_structure(lambda tensor: tensor[:size], found)
 
     def _traced_once(self, n_best: int) -> Any:
@@ -150,6 +162,7 @@ class Search:
         uniform: Any,
         prefix: Any,
         languages: Any,
+        phrases: Any,
         n_best: int,
         is_fixed: bool = False,
         record: bool = False,
@@ -158,7 +171,7 @@ class Search:
         settings = self.decoding
         capacity = self._limit(tf.shape(ids)[1], 0) if is_fixed else None
         covered = tf.cast(ids == PAD, tf.float32) if settings.coverage_penalty else ()
-        sentences = Sentences(limits, self.model.encode(ids), prefix, uniform, covered, languages)
+        sentences = Sentences(limits, self.model.encode(ids), prefix, uniform, covered, phrases, languages)
         width = settings.hypotheses
         rows = tf.size(limits) * width
         step, cache = self._step, self.model.empty_cache(rows, capacity)
@@ -217,18 +230,19 @@ class Search:
         penalty = length_penalty(lengths, self.decoding.length_penalty, self.decoding.length_penalty_offset)
         return found._replace(scores=found.log_probabilities / penalty)
 
-    def _limits(self, ids: tf.Tensor, languages: Any) -> tf.Tensor:
+    def _limits(self, ids: tf.Tensor, languages: Any, phrases: Any) -> tf.Tensor:
         """Return the most target tokens [B] of each source; 0 for one without text."""
         before = int(tf.is_tensor(languages))  # tokens before the text
         tokens = tf.math.count_nonzero(ids != PAD, axis=1, dtype=tf.int32) - before
-        return tf.where(tokens > 1, self._limit(tokens, before), 0)
+        more = tf.math.count_nonzero(phrases, axis=[1, 2], dtype=tf.int32) if tf.is_tensor(phrases) else 0
+        return tf.where(tokens > 1, self._limit(tokens, before, more), 0)
 
-    def _limit(self, tokens: tf.Tensor, before: int) -> tf.Tensor:
+    def _limit(self, tokens: tf.Tensor, before: int, more: Any = 0) -> tf.Tensor:
         """Return the most target tokens, including the end token, for sources of so many tokens.
 
-        `before` tokens are read before the first of them, besides the start token.
+        `before` tokens are read before the first of them, besides the start token; `more` are added.
         """
-        limit = tokens - 1 + self.decoding.max_extra_length
+        limit = tokens - 1 + self.decoding.max_extra_length + more
         most = self.decoding.most_written(self.model.most_positions, before)
         return limit if most is None else tf.minimum(limit, most)
 

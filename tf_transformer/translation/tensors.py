@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tf_transformer.config import DecodingConfig
@@ -80,7 +81,7 @@ class TensorTranslator(tf.Module):
         return Translations(texts, found.log_probabilities[:, 0], source.is_truncated)
 
     def translate_n_best(
-        self, text: tf.Tensor, n: int, prefix: Any = (), languages: Languages | None = None
+        self, text: tf.Tensor, n: int, prefix: Any = (), languages: Languages | None = None, terms: Any = ()
     ) -> Translations:
         """Translate strings [B] in n ways each, n at most the beam size.
 
@@ -89,19 +90,20 @@ class TensorTranslator(tf.Module):
             n: the number of translations of each.
             prefix: as in `search`.
             languages: as in `search`.
+            terms: as in `search`.
 
         Returns:
             n translations of each, ranked by their scores, the log-probability divided by the length penalty. If a
             search found fewer than n, the rest are empty, with a score of -inf.
         """
-        source, found = self.search(text, n, prefix, languages)
+        source, found = self.search(text, n, prefix, languages, terms)
         size, length = tf.shape(found.ids)[0], tf.shape(found.ids)[2]
         flat = self.target_tokenizer.detokenize(tf.reshape(found.ids, [size * n, length]))
         return Translations(tf.reshape(flat, [size, n]), found.scores, source.is_truncated)
 
-    def translate_with_attention(self, text: tf.Tensor, languages: Languages | None = None) -> Aligned:
-        """Translate strings [B], and return what each token of a translation attended to."""
-        source, found = self.search(text, languages=languages)
+    def translate_with_attention(self, text: tf.Tensor, languages: Languages | None = None, terms: Any = ()) -> Aligned:
+        """Translate strings [B], and return what each token of a translation attended to; see `search`."""
+        source, found = self.search(text, languages=languages, terms=terms)
         target_ids = without_padding(found.ids[:, 0])
         read, before = self._read(target_ids, languages)
         attention = self._search.alignment(source.ids, read)[:, before:]
@@ -111,6 +113,7 @@ class TensorTranslator(tf.Module):
             self.target_tokenizer.pieces_of(target_ids),
             tf.where(target_ids[:, :, None] == PAD, 0.0, attention),
             source.is_truncated,
+            found.scores[:, 0],
         )
 
     def translate_with_all_attention(self, text: tf.Tensor, languages: Languages | None = None) -> AllAttention:
@@ -196,6 +199,7 @@ class TensorTranslator(tf.Module):
         n_best: int = 1,
         prefix: Any = (),
         languages: Languages | None = None,
+        terms: Any = (),
     ) -> tuple[Source, Hypotheses]:
         """Search for the translations of strings [B].
 
@@ -205,20 +209,25 @@ class TensorTranslator(tf.Module):
             prefix: strings [B] that the translations begin with; their tokens are used as far as there is room. () for
                 none.
             languages: those of each string, if the model has several; by default those of `decoding` for all.
+            terms: strings [B]: what the translations must contain, several terms with tabs between them. Nothing is
+                found for a string whose terms have unknown tokens, or exceed its limit. () for none.
 
         Raises:
-            InputError: n_best above the number of hypotheses; no languages, or wrong ones.
-            ValueError: the number of prefixes is not that of the strings.
+            InputError: n_best above the number of hypotheses; no languages, or wrong ones; terms for a search that is
+                no beam search, or that XLA compiles.
+            ValueError: the number of prefixes or of terms is not that of the strings.
         """
         source = self.encode_source(text, languages)
         if not (isinstance(prefix, tuple) and not prefix):
-            prefix = tf.convert_to_tensor(prefix, tf.string)
-            if not prefix.shape.is_compatible_with(source.is_truncated.shape):
-                raise ValueError(f"give a prefix for each string. Received: {prefix.shape=}, {source.ids.shape=}")
-            prefix = self.target_tokenizer.tokenize(prefix).to_tensor(PAD)
+            prefix = self.target_tokenizer.tokenize(_one_of_each("prefix", prefix, source)).to_tensor(PAD)
+        phrases: Any = ()
+        if not (isinstance(terms, tuple) and not terms):
+            each = tf.strings.split(_one_of_each("terms", terms, source), "\t")
+            phrases = each.with_flat_values(self.target_tokenizer.tokenize(each.flat_values)).to_tensor(PAD)
         keys = tf.strings.to_hash_bucket_fast(text, 2**31 - 1)
         towards = self._target_languages(tf.shape(text)[0], languages)
-        return source, self._search(source.ids, keys, n_best, prefix, towards)
+        found = self._search(source.ids, keys, n_best, prefix, towards, phrases)
+        return source, _without_unwritable(found, phrases) if tf.is_tensor(phrases) else found
 
     def encode_source(self, text: tf.Tensor, languages: Languages | None = None) -> Source:
         """Tokenise strings [B], and cut those that are longer than the search takes."""
@@ -270,6 +279,24 @@ class TensorTranslator(tf.Module):
         added = 1 + bool(self.source_tokenizer.languages)
         lengths = tf.cast(self.source_tokenizer.tokenize(text).row_lengths(), tf.int32)
         return tf.minimum(lengths + added, self.most_source)
+
+
+def _without_unwritable(found: Hypotheses, phrases: tf.Tensor) -> Hypotheses:
+    """Return hypotheses, of which a sentence has none if its phrases [B, C, L] have unknown tokens."""
+    is_unwritable = tf.reduce_any(phrases == UNKNOWN, axis=[1, 2])[:, None]
+    return Hypotheses(
+        tf.where(is_unwritable[:, :, None], PAD, found.ids),
+        tf.where(is_unwritable, -np.inf, found.scores),
+        tf.where(is_unwritable, -np.inf, found.log_probabilities),
+    )
+
+
+def _one_of_each(name: str, given: Any, source: Source) -> tf.Tensor:
+    """Return strings as a tensor, of which there must be as many as there are sentences."""
+    given = tf.convert_to_tensor(given, tf.string)
+    if not given.shape.is_compatible_with(source.is_truncated.shape):
+        raise ValueError(f"give {name} for each string. Received: {given.shape=}, {source.ids.shape=}")
+    return given
 
 
 def _encoded(tokens: tf.RaggedTensor, most: int, languages: tf.Tensor | None = None) -> Source:

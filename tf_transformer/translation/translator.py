@@ -1,6 +1,7 @@
 """Python strings in, Python strings out."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -13,14 +14,16 @@ from tf_transformer.model import Ensemble, Transformer
 from tf_transformer.runs.weights import RunOrRuns, check_backend, load_runs
 from tf_transformer.tokenizers import Tokenizer, text_of
 from tf_transformer.translation.results import (
-    Aligned,
     Attention,
     Languages,
     SearchSteps,
+    Terms,
     Translations,
     aligned_of,
+    check_found,
     failures_told,
     rows_of,
+    terms_as_text,
     token_scores_of,
 )
 from tf_transformer.translation.tensors import TensorTranslator, without_padding
@@ -49,7 +52,7 @@ class Translator(TensorTranslator):
         decoding: DecodingConfig | None = None,
     ):
         super().__init__(model, source_tokenizer, target_tokenizer, decoding)
-        self._n_best: dict[int, Any] = {}
+        self._traced: dict[tuple[str | int, int], Any] = {}
         strings = tf.TensorSpec([None], tf.string)
         self._score = tf.function(self.score, input_signature=[strings] * 2, autograph=False)
         self._translate_to = tf.function(
@@ -82,16 +85,21 @@ class Translator(TensorTranslator):
         numbers: Sequence[int] | None = None,
         source_languages: list[str] | None = None,
         target_languages: list[str] | None = None,
+        *,
+        terms: Terms = None,
     ) -> list[str]:
         """Translate Python strings. Warnings name those that were cut, by `numbers` if these are given.
 
         If the model has several languages, those of each sentence may be given; the default is those of `decoding`.
+        `terms` are as in `n_best_strings`, and may not be given with languages.
 
         Raises:
-            InputError: no languages, or wrong ones.
+            InputError: no languages, or wrong ones; and as `n_best_strings`.
         """
         if source_languages is None and target_languages is None:
-            return [best for [(best, _)] in self.n_best_strings(sentences, 1, numbers)]
+            return [best for [(best, _)] in self.n_best_strings(sentences, 1, numbers, terms=terms)]
+        if terms is not None:
+            raise InputError("give the languages to the translator, in its decoding, where terms are given")
         named = []
         for side, given in (("source", source_languages), ("target", target_languages)):
             language = getattr(self.decoding, f"{side}_language")
@@ -105,36 +113,56 @@ class Translator(TensorTranslator):
 
     @failures_told()
     def n_best_strings(
-        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None
+        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None, *, terms: Terms = None
     ) -> list[list[tuple[str, float]]]:
         """Translate Python strings in n ways each, and return them with their scores, the best first.
 
+        Args:
+            sentences: the sentences.
+            n: the number of translations of each.
+            numbers: their numbers, for warnings.
+            terms: for each sentence what its translations must contain, as in `beam_search`. The search writes the
+                tokens that the tokenizer gives for a term alone; more letters may follow its last one.
+
         Raises:
-            InputError: n above the beam size; no languages, although the model has several.
+            InputError: n above the beam size; no languages, although the model has several; terms that no translation
+                can contain; terms for a search that is no beam search, or that XLA compiles.
         """
-        # These checks come first, because an error within a tf.function would come out as another one.
         self.check_n_best(n)
-        self._check_directed()
-        if n not in self._n_best:
-            signature = [tf.TensorSpec([None], tf.string)]
-            self._n_best[n] = tf.function(
-                lambda text: self.translate_n_best(text, n), input_signature=signature, autograph=False
-            )
-        return rows_of(self._n_best[n](text_of(sentences)), sentences, numbers)
+        found = self._found(n, functools.partial(self.translate_n_best, n=n), sentences, terms)
+        check_found(found.scores[:, 0], terms)
+        return rows_of(found, sentences, numbers)
 
     @failures_told()
-    def aligned_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[AlignedString]:
+    def aligned_strings(
+        self, sentences: list[str], numbers: Sequence[int] | None = None, *, terms: Terms = None
+    ) -> list[AlignedString]:
         """Translate Python strings, and return what the tokens of the translations attended to.
 
         Raises:
-            InputError: no languages, although the model has several.
+            InputError: as `n_best_strings`.
+        """
+        found = self._found("aligned", self.translate_with_attention, sentences, terms)
+        check_found(found.scores, terms)
+        return aligned_of(found, sentences, numbers)
+
+    def _found(self, name: str | int, translate: Callable[..., Any], sentences: list[str], terms: Terms) -> Any:
+        """Translate sentences by a method that is traced once for its name, with terms and without.
+
+        The checks come first, because an error within a tf.function would come out as another one.
         """
         self._check_directed()
-        return aligned_of(self._aligned(text_of(sentences)), sentences, numbers)
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    def _aligned(self, text: tf.Tensor) -> Aligned:
-        return self.translate_with_attention(text)
+        given = [text_of(sentences)]
+        if terms is not None:
+            self._search.check_constraints()
+            given.append(terms_as_text(terms))
+        key = name, len(given)
+        if key not in self._traced:
+            signature = [tf.TensorSpec([None], tf.string)] * len(given)
+            self._traced[key] = tf.function(
+                lambda text, terms=(): translate(text, terms=terms), input_signature=signature, autograph=False
+            )
+        return self._traced[key](*given)
 
     @failures_told()
     def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:

@@ -1,0 +1,122 @@
+"""Phrases that a hypothesis must contain: beam search with dynamic beam allocation (Post and Vilar 2018)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from tf_transformer.decoding.hypotheses import prefix_at
+
+
+class Progress(NamedTuple):
+    """How far each of K hypotheses has written the C phrases of its sentence, of at most L tokens each."""
+
+    matched: tf.Tensor
+    """[b, K, C, L], boolean: whether its last l + 1 tokens are the first l + 1 of the phrase"""
+    met: tf.Tensor
+    """[b, K, C], boolean: whether it contains the whole phrase; true for a phrase without tokens"""
+
+    def are_all_met(self) -> tf.Tensor:
+        """Return [b, K], boolean: whether each hypothesis contains all phrases."""
+        return tf.reduce_all(self.met, axis=2)
+
+
+def no_progress(phrases: tf.Tensor, width: int) -> Progress:
+    """Return the progress of `width` hypotheses without tokens.
+
+    Args:
+        phrases: [b, C, L], padded with 0; none of them is L tokens long.
+        width: K.
+    """
+    of_each = tf.repeat(phrases[:, None], width, axis=1)
+    return Progress(tf.zeros_like(of_each, tf.bool), tf.reduce_all(of_each == 0, axis=3))
+
+
+def advanced(progress: Progress, phrases: tf.Tensor, tokens: tf.Tensor) -> Progress:
+    """Return the progress of hypotheses after one more token [b, K] each."""
+    # A phrase of which l tokens stood at the end goes on if its next token follows. All l are followed at once, so
+    # that a phrase is found wherever it begins ("shift-and", Baeza-Yates and Gonnet 1992).
+    before = tf.concat([tf.ones_like(progress.matched[..., :1]), progress.matched[..., :-1]], axis=3)
+    of_each = phrases[:, None]
+    matched = before & (of_each == tokens[:, :, None, None]) & (of_each != 0)
+    follows = tf.concat([of_each[..., 1:], tf.zeros_like(of_each[..., :1])], axis=3)
+    return Progress(matched, progress.met | tf.reduce_any(matched & (follows == 0), axis=3))
+
+
+def next_tokens(progress: Progress, phrases: tf.Tensor) -> tf.Tensor:
+    """Return [b, K, C]: the token that continues each phrase, its first where none has begun; 0 if it is met."""
+    width = tf.shape(progress.met)[1]
+    following = tf.gather(tf.repeat(phrases[:, None], width, axis=1), _begun(progress), axis=3, batch_dims=3)
+    return tf.where(progress.met, 0, following)
+
+
+def count_met(progress: Progress, phrases: tf.Tensor) -> tf.Tensor:
+    """Return [b, K], int32: the tokens of the phrases that are met, and of the one that is begun, if any."""
+    lengths = tf.math.count_nonzero(phrases, axis=2, dtype=tf.int32)[:, None]
+    begun = tf.where(progress.met, 0, _begun(progress))
+    return tf.reduce_sum(tf.where(progress.met, lengths, 0), axis=2) + tf.reduce_max(begun, axis=2)
+
+
+def with_wanted(
+    values: tf.Tensor, tokens: tf.Tensor, wanted: tf.Tensor, logits: tf.Tensor, position: tf.Tensor, prefix: Any
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the best tokens [R, choices] of each row and their logits, with the wanted ones [R, C] after them.
+
+    What is wanted is allowed even if rules refuse it, except by the prefix. It is left out (-inf) where it is there
+    already, and where nothing is wanted (0).
+    """
+    count = tf.shape(wanted)[1]
+    is_there = tf.reduce_any((wanted[:, :, None] == tokens[:, None]) & (values > -np.inf)[:, None], axis=2)
+    earlier = tf.range(count)[:, None] > tf.range(count)
+    is_there |= tf.reduce_any((wanted[:, :, None] == wanted[:, None]) & earlier, axis=2)
+    refused = is_there | (wanted == 0)
+    if tf.is_tensor(prefix):
+        here = prefix_at(prefix, position)[:, None]
+        refused |= (here != 0) & (here != wanted)
+    added = tf.where(refused, -np.inf, tf.gather(logits, wanted, batch_dims=1))
+    return tf.concat([values, added], axis=1), tf.concat([tokens, wanted], axis=1)
+
+
+def best_of_banks(
+    progress: Progress,
+    phrases: tf.Tensor,
+    log_probabilities: tf.Tensor,
+    tokens: tf.Tensor,
+    is_final: tf.Tensor,
+    count: tf.Tensor,
+) -> tuple[tf.Tensor, tf.Tensor, Progress]:
+    """Choose `count` of M candidates [b, M]: the best of each bank, then the second best of each, and so on.
+
+    A bank has the candidates with equally many tokens of phrases; of equal rank, those with the most come first. So the
+    candidate that is ahead is always kept, which guarantees all phrases, and the others are left to the model.
+
+    Args:
+        progress: of the K hypotheses that are continued.
+        phrases: [b, C, L], padded with 0.
+        log_probabilities: of the candidates, M / K for each hypothesis; -inf where there is none.
+        tokens: [b, M], what they add.
+        is_final: [b, M], boolean: whether they end with it; those that lack a phrase are left out then.
+        count: at most M.
+
+    Returns:
+        The log-probabilities and the indices of those chosen, [b, count] each, and their progress.
+    """
+    of_each = tf.shape(tokens)[1] // tf.shape(progress.met)[1]
+    parents = tf.nest.map_structure(lambda tensor: tf.repeat(tensor, of_each, axis=1), progress)
+    after = advanced(parents, phrases, tokens)
+    left = tf.where(is_final & ~after.are_all_met(), -np.inf, log_probabilities)
+    ranked, order = tf.math.top_k(left, tf.shape(left)[1])
+    banks = tf.gather(count_met(after, phrases), order, batch_dims=1)
+    most = tf.shape(phrases)[1] * tf.shape(phrases)[2]
+    rank = tf.cumsum(tf.one_hot(banks, most + 1, dtype=tf.int32), axis=1, exclusive=True)
+    rank = tf.gather(rank, banks, axis=2, batch_dims=2)
+    last = tf.where(ranked > -np.inf, 0, tf.shape(ranked)[1])
+    _, chosen = tf.math.top_k(-((rank + last) * (most + 1) + most - banks), count)
+    best, chosen = (tf.gather(tensor, chosen, batch_dims=1) for tensor in (ranked, order))
+    return best, chosen, tf.nest.map_structure(lambda tensor: tf.gather(tensor, chosen, batch_dims=1), after)
+
+
+def _begun(progress: Progress) -> tf.Tensor:
+    """Return [b, K, C], int32: how many tokens of each phrase stand at the end of a hypothesis."""
+    counts = tf.range(1, tf.shape(progress.matched)[3] + 1)
+    return tf.reduce_max(tf.where(progress.matched, counts, 0), axis=3)
