@@ -52,15 +52,16 @@ def segmenter(language: str | None) -> Segment:
     return lambda text: segment(code, text)
 
 
-def parts_of(line: str, segment: Segment, fits: Callable[[str], bool]) -> Line:
+def parts_of(line: str, segment: Segment, fits: Callable[[str], bool], kept: re.Pattern[str] | None = None) -> Line:
     """Cut a line into sentences that fit into the model, and the white space between them.
 
-    A sentence that does not fit is cut where a clause ends, or else at a space, or else anywhere.
+    A sentence that does not fit is cut where a clause ends, or else at a space, or else anywhere; but nowhere within
+    what matches `kept`.
     """
     sentences: list[Sentence] = []
     space = ""
-    for found in segment(line):
-        for part in _fitting(found, fits):
+    for found in _joined(segment(line), _spans(line, kept)):
+        for part in _fitting(found, fits, kept):
             text = part.strip()
             if not text:
                 space += part
@@ -76,6 +77,7 @@ def translated_lines(
     translate: Callable[[Iterator[str]], Iterable[str]],
     segment: Segment,
     fits: Callable[[str], bool],
+    kept: re.Pattern[str] | None = None,
 ) -> Iterator[str]:
     """Yield lines with their sentences translated; everything between these stays as it is.
 
@@ -84,12 +86,13 @@ def translated_lines(
         translate: translates sentences in their order; it may read ahead.
         segment: cuts a line into sentences.
         fits: says whether the model takes all of a sentence.
+        kept: as in `parts_of`.
     """
     waiting: deque[Line] = deque()
 
     def sentences() -> Iterator[str]:
         for line in lines:
-            waiting.append(parts_of(line, segment, fits))
+            waiting.append(parts_of(line, segment, fits, kept))
             yield from (sentence.text for sentence in waiting[-1].sentences)
 
     done: list[str] = []
@@ -118,16 +121,44 @@ def joined(line: Line, translations: Sequence[str]) -> str:
     return text + line.after
 
 
-def _fitting(text: str, fits: Callable[[str], bool]) -> Iterator[str]:
+def _spans(text: str, kept: re.Pattern[str] | None) -> list[tuple[int, int]]:
+    return [match.span() for match in kept.finditer(text)] if kept else []
+
+
+def _joined(parts: Iterable[str], spans: list[tuple[int, int]]) -> Iterator[str]:
+    """Join parts of a text that were cut apart within one of the spans."""
+    waiting, end = "", 0
+    for part in parts:
+        waiting, end = waiting + part, end + len(part)
+        if not any(start < end < stop for start, stop in spans):
+            yield waiting
+            waiting = ""
+
+
+def halves(text: str, kept: re.Pattern[str] | None = None) -> tuple[str, str] | None:
+    """Cut a text in two where a clause ends, or else at a space, or else anywhere, as near to the middle as can be.
+
+    White space is at the beginning of the second part. None if there is no place that is not within what matches
+    `kept`.
+    """
+    spans = _spans(text, kept)
+    places = [place for place in range(1, len(text)) if not any(start < place < stop for start, stop in spans)]
+    if not places:
+        return None
+    for kind in (CLAUSE_END, SPACE):
+        found = {match.start() for match in kind.finditer(text) if text[: match.start()].strip()}
+        if better := [place for place in places if place in found]:
+            places = better
+            break
+    middle = min(places, key=lambda place: abs(place - len(text) // 2))
+    return text[:middle], text[middle:]
+
+
+def _fitting(text: str, fits: Callable[[str], bool], kept: re.Pattern[str] | None) -> Iterator[str]:
     """Cut a text in halves until all parts fit; put together they are the text."""
-    if len(text) < 2 or fits(text.strip()):
+    cut = None if fits(text.strip()) else halves(text, kept)
+    if cut is None:
         yield text
         return
-    middle = len(text) // 2
-    for kind in (CLAUSE_END, SPACE):
-        places = [match.start() for match in kind.finditer(text) if text[: match.start()].strip()]
-        if places:
-            middle = min(places, key=lambda place: abs(place - len(text) // 2))
-            break
-    yield from _fitting(text[:middle], fits)
-    yield from _fitting(text[middle:], fits)
+    for half in cut:
+        yield from _fitting(half, fits, kept)

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from tf_transformer import Translator
+from tf_transformer.alignment import pharaoh
 from tf_transformer.candidates import search_tree
 from tf_transformer.config import DecodingConfig
 from tf_transformer.data.toy import copy_task
@@ -52,6 +53,8 @@ def test_the_other_signatures(copy_run, copy_export):
     assert aligned["target_tokens"].numpy().tolist() == expected.target_tokens.numpy().tolist()
     assert aligned["source_tokens"].numpy().tolist() == expected.source_tokens.numpy().tolist()
     np.testing.assert_allclose(aligned["attention"], expected.attention, atol=1e-4)
+    links = [pharaoh(one.links()) for one in translator.aligned_strings(SENTENCES)]
+    assert [text.decode() for text in aligned["alignment"].numpy()] == links
     scored = signatures["score"](source=text, target=text)
     wanted = translator.score(text, text)
     np.testing.assert_allclose(scored["log_probability"], wanted.log_probabilities, atol=1e-3)
@@ -245,7 +248,7 @@ def test_a_server_finds_requests_to_warm_up_with(copy_export):
         inputs = {name: tf.constant(tf.make_ndarray(tensor)) for name, tensor in request.inputs.items()}
         outputs = signatures[request.model_spec.signature_name](**inputs)
         called.setdefault(request.model_spec.signature_name, []).append(len(next(iter(outputs.values()))))
-        for text in (text for name, text in inputs.items() if name != "prefix_ids"):
+        for text in (text for name, text in inputs.items() if name not in ("prefix_ids", "terms")):
             assert len(text[0].numpy().split()) == 11  # all the words there are
     assert called == {name: [1, 8] for name in signatures}
 

@@ -1,5 +1,6 @@
 """Pages: our own, and those of others."""
 
+import asyncio
 import json
 import math
 
@@ -8,9 +9,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.serving.conftest import TEXT
+from tf_transformer.documents import segmenter
 from tf_transformer.errors import InputError
 from tf_transformer.serving.origin import origins
 from tf_transformer.serving.rest import make_app
+from tf_transformer.serving.texts import translated
 
 ASKED = (
     ("/v1/models/copy:predict", {"instances": [TEXT]}),
@@ -127,10 +130,13 @@ def test_the_page_sends_json_alone(client, kind):
 
 def test_the_page_gets_all_there_is_to_show(client, exported):
     answer = client.post("/page/translate", json={"text": TEXT}).json()
-    (line,) = answer["lines"]
-    assert [row["translation"] for row in line["n_best"]] == [text for text, _ in exported.n_best_strings([TEXT], 4)[0]]
-    assert all(math.isfinite(row["score"]) for row in line["n_best"])
-    assert line["is_truncated"] is False
+    (sentence,) = answer["sentences"]
+    assert [row["translation"] for row in sentence["n_best"]] == [
+        text for text, _ in exported.n_best_strings([TEXT], 4)[0]
+    ]
+    assert all(math.isfinite(row["score"]) for row in sentence["n_best"])
+    assert (sentence["text"], sentence["is_truncated"]) == (TEXT, False)
+    assert answer["translation"] == sentence["n_best"][0]["translation"]
     shown = client.post("/page/attention", json={"text": TEXT}).json()
     target, source, read = (len(shown[f"{kind}_tokens"]) for kind in ("target", "source", "read"))
     sizes = {"cross": (target, source), "encoder": (source, source), "decoder": (target, read)}
@@ -160,10 +166,41 @@ def test_the_page_gets_the_steps_of_a_search_and_chooses_others(client, exported
         assert refused.status_code == 400 and "'prefix' must be a list of numbers" in refused.json()["error"]
 
 
-def test_the_page_translates_line_by_line(client, exported):
-    answer = client.post("/page/translate", json={"text": "a b c\r\n\nd e\n"}).json()
-    found = [line["n_best"][0]["translation"] for line in answer["lines"]]
-    assert found == exported.translate_strings(["a b c", "", "d e", ""])
+@pytest.mark.parametrize(
+    "path", ["/page/translate", "/v1/models/copy:translate", "/v1/models/copy/versions/1:translate"]
+)
+def test_text_is_translated_sentence_by_sentence(client, exported, path):
+    answer = client.post(path, json={"text": " a b c! d e! \r\n\n\td e\n"}).json()
+    texts = ["a b c!", "d e!", "d e"]
+    assert [sentence["text"] for sentence in answer["sentences"]] == texts
+    one, two, three = exported.translate_strings(texts)
+    assert answer["translation"] == f" {one} {two} \r\n\n\t{three}\n"
+
+
+def test_a_text_that_is_refused(client):
+    path = "/v1/models/copy:translate"
+    assert client.post(path, content='{"text": "a b c"}').status_code == 200  # as curl sends it
+    assert client.post("/v1/models/other:translate", json={"text": "a"}).status_code == 404
+    assert client.get(path).status_code == 405
+    assert client.post(path, json={"text": 5}).json() == {"error": "give 'text', a sentence or several lines"}
+    foreign = {"Origin": "https://elsewhere.example"}
+    assert client.post(path, json={"text": "a"}, headers=foreign).status_code == 403
+
+
+def test_a_sentence_that_is_too_long_is_translated_in_parts():
+    """By a translator that reads 11 characters, and makes them upper case."""
+
+    async def shout(sentences):
+        asked.append(sentences)
+        return [{"translations": [text[:11].upper()], "is_truncated": len(text) > 11} for text in sentences]
+
+    asked = []
+    text = "  one two three, four five six. x\n\n" + "y" * 23
+    document = asyncio.run(translated(text, segmenter("en"), shout))
+    assert document.translation == text.upper()
+    assert [part.text for part in document.parts][:3] == ["one two", "three,", "four five"]
+    assert asked[0] == ["one two three, four five six.", "x", "y" * 23]
+    assert "x" not in asked[1]  # what is done is not asked for again
 
 
 def test_the_page_names_model_version_and_languages(client, model, monkeypatch):

@@ -67,7 +67,7 @@ def test_a_sentence_is_translated_by_the_keyboard_alone(page, served):
     assert page.said == []
 
 
-def test_each_line_is_translated_for_itself(page):
+def test_each_sentence_is_translated_for_itself(page):
     page.keyboard.type("a b c")
     page.keyboard.press("Shift+Enter")
     page.keyboard.press("Shift+Enter")
@@ -77,7 +77,7 @@ def test_each_line_is_translated_for_itself(page):
     first, empty, last = page.locator("#translation").inner_text().split("\n")
     assert (first[:5], empty, last[:3]) == ("a b c", "", "d e")
     # What else was found is folded away, line by line; attention is asked for when it is opened.
-    lines = page.locator("#lines > details")
+    lines = page.locator("#sentences > details")
     assert lines.locator("> summary").all_inner_texts() == ["a b c", "d e"]
     assert not page.locator(".n-best").first.is_visible()
     lines.nth(1).locator("> summary").click()

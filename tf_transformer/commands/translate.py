@@ -21,6 +21,7 @@ from tf_transformer.documents import Segment, segmenter, translated_lines
 from tf_transformer.errors import InputError
 from tf_transformer.in_batches import WINDOW, translate_lines
 from tf_transformer.lines import decoded, opened
+from tf_transformer.markup import MARKUP
 from tf_transformer.progress import progress_bar, waiting_for
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ def _chunks(
         most = model.most_source
         # Short sentences need not be counted: a token has at least one byte, of which NFKC makes up to 11 of one.
         fits = lambda text: 11 * len(text.encode()) + 2 < most or model.count_tokens([text])[0] < most  # noqa: E731
-        yield from translated_lines(lines, lambda sentences: (text for [text] in translate(sentences)), segment, fits)
+        kept = MARKUP if options.keep_markup else None
+        of_sentences = lambda sentences: (text for [text] in translate(sentences))  # noqa: E731
+        yield from translated_lines(lines, of_sentences, segment, fits, kept)
         return
     for number, texts in enumerate(translate(lines), 1):
         before = f"{number}\t" if options.line_numbers else ""

@@ -12,6 +12,7 @@ from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.minimum_bayes_risk import METRICS, Metric, most_like_all
 from tf_transformer.terminology import Glossary, Terms, terms_of_line
+from tf_transformer.translation.with_markup import WithMarkup
 from tf_transformer.translation.with_terms import LineTranslator, WithTerms
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ Written = Callable[[list[str], Sequence[int]], list[list[str]]]
 """Returns for each sentence the lines to write, all without a number; the second argument is the numbers."""
 DRAWS = 16
 """How many draws `--mbr` chooses from by default."""
+LISTS = "--n-best, --scores, --alignments and --mbr"
 PLAIN = "--n-best, --scores, --line-numbers and --alignments"
 
 
@@ -46,6 +48,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="terms that a translation must contain: FILE has a source term, a tab and its translation on each line; "
         "without FILE, they follow the text of each line, with tabs between (default: none)",
+    )
+    parser.add_argument(
+        "--keep-markup",
+        action="store_true",
+        help="keep tags, placeholders such as {name} and addresses as they are, where attention puts them",
     )
     parser.add_argument(
         "--document",
@@ -82,8 +89,12 @@ def check(options: argparse.Namespace, decoding: DecodingConfig) -> int:
         raise InputError("--alignments is for the best translations alone: give it without --scores and --n-best")
     if options.constraints is not None:
         decoding.check_beam("takes constraints")
-    if options.constraints == "" and options.document:
-        raise InputError("--document takes no terms behind its lines: give them in a file, --constraints FILE")
+    for option in ("document", "keep_markup"):
+        if options.constraints == "" and getattr(options, option):
+            name = f"--{option.replace('_', '-')}"
+            raise InputError(f"{name} takes no terms behind its lines: give them in a file, --constraints FILE")
+    if options.keep_markup and (several or options.alignments or options.mbr):
+        raise InputError(f"--keep-markup is for the best translations: give it without {LISTS}")
     if options.document and (several or options.alignments or options.line_numbers):
         raise InputError(f"--document writes text, not lists: give it without {PLAIN}")
     count = options.n_best
@@ -113,7 +124,8 @@ def written_by(model: "TextTranslator", options: argparse.Namespace, count: int,
         return functools.partial(_aligned, of_lines, options.alignments)
     if options.scores or count > 1:
         return functools.partial(_n_best, of_lines, count, options.scores)
-    return lambda lines, numbers: [[translation] for translation in of_lines.translate_strings(lines, numbers)]
+    plain = WithMarkup(of_lines) if options.keep_markup else of_lines
+    return lambda lines, numbers: [[translation] for translation in plain.translate_strings(lines, numbers)]
 
 
 def _least_risk(

@@ -19,6 +19,7 @@ from tf_transformer.runs.weights import RunOrRuns, count_of, load_runs
 from tf_transformer.tokenizers import PAD
 from tf_transformer.translation.results import Languages
 from tf_transformer.translation.translator import Translator
+from tf_transformer.translation.word_alignment import word_alignment
 
 TEXT_OPS = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
 """The ops of tensorflow-text that an export needs; TensorFlow Serving's images have them."""
@@ -47,7 +48,8 @@ def export(
     - `translate_n_best`: `translations` (string, [B, n], where n is the beam size, or 1 with sampling), `scores`
       (float32, [B, n]: log-probability divided by the length penalty), the best first;
     - `translate_with_attention`: `translation`, `source_tokens` (string, [B, S]), `target_tokens` (string, [B, T]),
-      `attention` (float32, [B, T, S]: the mean of the heads of `decoding.attention_layer`);
+      `attention` (float32, [B, T, S]: the mean of the heads of `decoding.attention_layer`), `alignment` (string, [B]:
+      which words belong together, such as "0-0 1-2", the source first);
     - `attention`: `translation`, `source_tokens`, `target_tokens`, `read_tokens` (string, [B, R]), and `encoder`,
       `decoder` and `cross` (float32, [B, layers, heads, rows, columns]: see `AllAttention`).
 
@@ -148,7 +150,8 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
     def translate_with_attention(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
         found = translator.translate_with_attention(text, named(languages))._asdict()
         found.pop("scores")
-        return {"translation": found.pop("texts"), **found}
+        links = word_alignment(found["source_tokens"], found["target_tokens"], found["attention"])
+        return {"translation": found.pop("texts"), "alignment": links, **found}
 
     @tf.function(input_signature=[text, *pair], autograph=False)
     def attention(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.signatures import DEFAULT
 from tf_transformer.version import __version__
@@ -48,6 +49,21 @@ def description(model: Model) -> dict[str, Any]:
             ),
         }
     }
+    string = {"type": "string"}
+    found = _object({"text": string, "translation": string})
+    given = {"text": {"type": "string", "pattern": r"\S"}}
+    if model.version.languages:
+        given |= dict.fromkeys(LANGUAGES, string)
+    translate = {
+        "post": {
+            "summary": "Translate a text as it is written, sentence by sentence",
+            "requestBody": {"required": True, "content": {"application/json": {"schema": _object(given, ["text"])}}},
+            "responses": _responses(
+                _object({"translation": string, "sentences": {"type": "array", "items": found}}),
+                *("400", "403", "404", "408", "413", "429", "504"),
+            ),
+        }
+    }
     status = {"get": {"summary": "Which version is served", "responses": _responses({"type": "object"}, "400", "404")}}
     metadata = {"get": {"summary": "The signatures", "responses": _responses({"type": "object"}, "400", "404")}}
     plain = {"200": {"description": "Text", "content": {"text/plain": {"schema": {"type": "string"}}}}}
@@ -55,7 +71,7 @@ def description(model: Model) -> dict[str, Any]:
     number = {"name": "number", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 0}}
     paths: dict[str, Any] = {}
     for path, parameters in ((one, []), (f"{one}/versions/{{number}}", [number])):
-        for end, operation in ((":predict", predict), ("", status), ("/metadata", metadata)):
+        for end, operation in ((":predict", predict), (":translate", translate), ("", status), ("/metadata", metadata)):
             paths[path + end] = operation | {"parameters": parameters}
     return {
         "openapi": "3.1.0",

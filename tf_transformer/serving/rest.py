@@ -19,21 +19,25 @@ from tf_transformer.serving.model import Model
 from tf_transformer.serving.openapi import description
 from tf_transformer.serving.origin import Origins
 from tf_transformer.serving.signatures import DEFAULT
+from tf_transformer.serving.texts import Texts
 
 log = logging.getLogger(__name__)
 
 
 def make_app(model: Model, origins: Origins = frozenset()) -> ASGIApp:
     """Return the application that serves a model to programs, to its own page and to pages of the given origins."""
-    api = _Api(model, origins)
+    texts = Texts(model)
+    api = _Api(model, origins, texts)
     one, version = "/v1/models/{name}", "/v1/models/{name}/versions/{number}"
-    page = page_api.PageApi(model)
+    page = page_api.PageApi(model, texts)
     routes = [Route(f"/{name}", page_api.file(name, kind)) for name, kind in page_api.FILES.items()]
     for path in (one, version):
         routes += [
             Route(f"{path}:predict", api.counted(api.predict), methods=["POST"]),
-            # Otherwise the path would be taken for the name of a model.
+            Route(f"{path}:translate", api.counted(api.translate), methods=["POST"]),
+            # Otherwise the paths would be taken for the name of a model.
             Route(f"{path}:predict", _post_only, methods=["GET"]),
+            Route(f"{path}:translate", _post_only, methods=["GET"]),
             Route(f"{path}/metadata", api.counted(api.metadata)),
             Route(path, api.counted(api.status)),
         ]
@@ -53,9 +57,10 @@ def make_app(model: Model, origins: Origins = frozenset()) -> ASGIApp:
 
 
 class _Api:
-    def __init__(self, model: Model, origins: Origins):
+    def __init__(self, model: Model, origins: Origins, texts: Texts):
         self._model = model
         self._origins = origins
+        self._texts = texts
 
     def counted(self, handler: Handler) -> Handler:
         """Return a handler that answers refused requests too, and that is counted."""
@@ -93,6 +98,14 @@ class _Api:
             request,
             self._model.predict(version, signature, columns, lambda outputs: write(json_form.answer(outputs, by_rows))),
         )
+
+    async def translate(self, request: Request) -> Response:
+        """Translate a text as it is written; TensorFlow Serving has nothing like it."""
+        version = self._model.find(*_servable(request))
+        text, asked = await self._texts.asked(request, self._origins)
+        document = await self._texts.document(request, version, text, asked)
+        parts = [{"text": part.text, "translation": part.translation} for part in document.parts]
+        return write({"translation": document.translation, "sentences": parts})
 
     async def status(self, request: Request) -> Response:
         version = self._model.find(*_servable(request))

@@ -1,7 +1,7 @@
 import { drawSteps } from "./steps.js";
 
 const find = (id) => document.getElementById(id);
-const SHORT = 200; // characters of a line whose attention is shown without being asked for
+const SHORT = 200; // characters of a sentence whose attention is shown without being asked for
 let waiting = null;
 let hasSteps = false; // whether the model shows the steps of its search
 
@@ -31,7 +31,7 @@ async function translate(text) {
     const languages = chosenLanguages();
     const answer = await ask("translate", text, languages, mine.signal);
     showModel(answer.model);
-    show(text.split("\n"), answer.lines, languages, mine.signal);
+    show(answer, languages, mine.signal);
   } catch (error) {
     if (mine === waiting) {
       find("result").hidden = true;
@@ -82,23 +82,16 @@ function chosenLanguages() {
   return { source_language: find("source_language").value, target_language: find("target_language").value };
 }
 
-function show(texts, lines, languages, signal) {
-  const translation = lines.map(({ n_best: best }) => best[0].translation).join("\n");
+function show({ translation, sentences }, languages, signal) {
   find("translation").textContent = translation;
   find("said").textContent = translation; // what a screen reader says at once
-  const cut = lines.flatMap((line, i) => (line.is_truncated ? [i + 1] : []));
-  find("truncated").hidden = cut.length === 0;
-  find("truncated").textContent =
-    lines.length === 1
-      ? "The sentence was longer than the model reads: its end was left out."
-      : `Longer than the model reads, so that the end was left out: line ${cut.join(", ")}.`;
-  const written = lines.map((line, i) => [texts[i], line]).filter(([text]) => text.trim());
-  find("lines").replaceChildren(...written.map(([text, line]) => drawLine(text, line, written.length === 1, languages, signal)));
+  const isAlone = sentences.length === 1;
+  find("sentences").replaceChildren(...sentences.map((sentence) => drawSentence(sentence, isAlone, languages, signal)));
   find("result").hidden = false;
 }
 
-function drawLine(text, { n_best: best }, isAlone, languages, signal) {
-  const parts = find("line").content.cloneNode(true);
+function drawSentence({ text, n_best: best }, isAlone, languages, signal) {
+  const parts = find("sentence").content.cloneNode(true);
   parts
     .querySelector(".n-best")
     .tBodies[0].replaceChildren(
@@ -111,10 +104,10 @@ function drawLine(text, { n_best: best }, isAlone, languages, signal) {
   const steps = parts.querySelector(".steps");
   steps.hidden = !hasSteps;
   steps.addEventListener("toggle", () => drawSteps(steps, text, languages, signal), { once: true });
-  const line = document.createElement(isAlone ? "div" : "details");
-  if (!isAlone) line.append(cell("summary", text));
-  line.append(parts);
-  return line;
+  const box = document.createElement(isAlone ? "div" : "details");
+  if (!isAlone) box.append(cell("summary", text));
+  box.append(parts);
+  return box;
 }
 
 async function drawAttention(details, text, languages, signal) {
