@@ -16,7 +16,8 @@ def tokens_of(text: str) -> list[str]:
     """Words, each cut into two tokens, and punctuation, as SentencePiece might; then the end token."""
     found = re.findall(r"(^|\s?)(\w{1,3})(\w*)|(\s?[^\w\s])", text)
     pieces = [piece for space, head, rest, sign in found for piece in (space + head + sign, rest) if piece]
-    return [re.sub(r"^\s", "▁", piece) for piece in pieces] + [""]
+    marked = [re.sub(r"^\s", "▁", piece) for piece in pieces] + [""]
+    return ["▁" + marked[0].removeprefix("▁"), *marked[1:]]  # a text begins a word
 
 
 def translated(text: str, translation: str, links: dict[int, int]) -> str:
@@ -115,3 +116,11 @@ def test_bytes_are_counted_as_characters() -> None:
     source_tokens = ["▁", "<0xE2>", "<0x98>", "<0x83>", "a", ""]
     attention = np.eye(6)
     assert restored(source, "\u2603a", source_tokens, source_tokens, attention) == "\u2603<b>a</b>"
+
+
+def test_languages_are_no_text() -> None:
+    """The tokens of a model of several languages begin with that of the source."""
+    source = stripped("a <b>b</b> c")
+    source_tokens, target_tokens = ["__en__", "▁a", "▁b", "▁c", "</s>"], ["▁a", "▁b", "▁c", "</s>"]
+    found = restored(source, "a b c", source_tokens, target_tokens, np.eye(5)[1:])
+    assert found == "a <b>b</b> c"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from tf_transformer.alignment import units_of
 from tf_transformer.documents import WIDE
 from tf_transformer.vocabulary import SPACE_MARK
 
@@ -19,7 +20,6 @@ MARKUP = re.compile(
 )
 """What is kept as it is."""
 BYTE = re.compile("<0x([0-9A-F]{2})>")
-NO_TEXT = ("", "<s>", "</s>", "<pad>")
 TAG = re.compile(r"<(?P<closing>/?)(?P<name>[A-Za-z][^\s/>]*)[^<>]*?(?P<single>/?)>")
 
 
@@ -184,12 +184,15 @@ def _partners(marks: Sequence[str]) -> dict[int, int]:
 
 def _ends(tokens: Sequence[str]) -> list[int]:
     """Return how many characters, other than white space, a text has up to the end of each token."""
+    text = {place for unit in units_of(tokens, "tokens") for place in unit}
     ends, count = [], 0
-    for token in tokens:
+    for place, token in enumerate(tokens):
         byte = BYTE.fullmatch(token)
-        if byte:
+        if place not in text:
+            pass  # a language or an end token
+        elif byte:
             count += int(byte[1], 16) & 0xC0 != 0x80  # a character has one byte that does not continue another
-        elif token not in NO_TEXT:
+        else:
             count += sum(not character.isspace() for character in token.replace(SPACE_MARK, ""))
         ends.append(count)
     return ends
