@@ -8,7 +8,7 @@ from tf_transformer.documents import WIDE
 from tf_transformer.errors import InputError
 from tf_transformer.lines import read_lines
 
-Terms = Callable[[str], tuple[str, list[str]]]
+TermsOf = Callable[[str], tuple[str, list[str]]]
 """Returns the text of a line, and the terms that its translation must contain."""
 
 

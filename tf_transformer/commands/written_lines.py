@@ -11,7 +11,7 @@ from tf_transformer.commands.options import positive
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.minimum_bayes_risk import METRICS, Metric, most_like_all
-from tf_transformer.terminology import Glossary, Terms, terms_of_line
+from tf_transformer.terminology import Glossary, TermsOf, terms_of_line
 from tf_transformer.translation.with_markup import WithMarkup
 from tf_transformer.translation.with_terms import LineTranslator, WithTerms
 
@@ -88,7 +88,7 @@ def check(options: argparse.Namespace, decoding: DecodingConfig) -> int:
     if options.alignments and several:
         raise InputError("--alignments is for the best translations alone: give it without --scores and --n-best")
     if options.constraints is not None:
-        decoding.check_beam("takes constraints")
+        decoding.check_constraints()
     for option in ("document", "keep_markup"):
         if options.constraints == "" and getattr(options, option):
             name = f"--{option.replace('_', '-')}"
@@ -104,7 +104,7 @@ def check(options: argparse.Namespace, decoding: DecodingConfig) -> int:
     return count
 
 
-def terms_by(options: argparse.Namespace) -> Terms | None:
+def terms_by(options: argparse.Namespace) -> TermsOf | None:
     """Return what finds the terms of a line; None without `--constraints`.
 
     Raises:
@@ -115,7 +115,9 @@ def terms_by(options: argparse.Namespace) -> Terms | None:
     return Glossary.read(Path(options.constraints)) if options.constraints else terms_of_line
 
 
-def written_by(model: "TextTranslator", options: argparse.Namespace, count: int, terms: Terms | None = None) -> Written:
+def written_by(
+    model: "TextTranslator", options: argparse.Namespace, count: int, terms: TermsOf | None = None
+) -> Written:
     """Return the kind that the options choose; `count` is as `check` returned it, `terms` as `terms_by` did."""
     of_lines: LineTranslator = WithTerms(model, terms) if terms else model
     if options.mbr:

@@ -279,6 +279,12 @@ class DecodingConfig(Section):
                 f"Received: beam_size={self.beam_size}, temperature={self.temperature}"
             )
 
+    def check_constraints(self) -> None:
+        """Raise InputError if the search does not take tokens that a hypothesis must contain."""
+        self.check_beam("takes constraints")
+        if self.jit_compile:
+            raise InputError("a search that XLA compiles takes no constraints: leave jit_compile away")
+
     def most_source(self, positions: int | None, before: int) -> int:
         """Return the most source tokens that a search takes, including the end token.
 

@@ -23,6 +23,7 @@ BATCH_TOKENS = 2048
 
 
 Terms = Sequence[Sequence[str]] | None
+"""As in `TextTranslator`."""
 
 
 class Found(NamedTuple):

@@ -105,9 +105,9 @@ class ExportedTranslator:
         if terms is None:
             found = self._n_best(**given)
         else:
-            self._decoding.check_beam("takes constraints")
+            self._decoding.check_constraints()
             if WITH_TERMS not in self._model.signatures:
-                raise InputError(f"{self.path} has no signature {WITH_TERMS}: export it again, without jit_compile")
+                raise InputError(f"{self.path} has no signature {WITH_TERMS}: export it again")
             found = self._model.signatures[WITH_TERMS](**given, terms=terms_as_text(terms))
             check_found(found["scores"][:, 0], terms)
         rows = rows_of(Translations(found["translations"], found["scores"], found["is_truncated"]), sentences, numbers)

@@ -71,7 +71,7 @@ class Search:
         """
         self.decoding.check_n_best(n_best)
         if tf.is_tensor(phrases):
-            self.check_constraints()
+            self.decoding.check_constraints()
         if self.decoding.temperature and n_best > 1:
             return self._drawn(ids, keys, n_best, prefix, languages)
         limits = self._limits(ids, languages, phrases)
@@ -112,12 +112,6 @@ class Search:
     def check_beam(self) -> None:
         """Raise InputError if this is not a beam search, which alone has a tree."""
         self.decoding.check_beam("has a tree")
-
-    def check_constraints(self) -> None:
-        """Raise InputError if the search does not take phrases that a hypothesis must contain."""
-        self.decoding.check_beam("takes constraints")
-        if self.decoding.jit_compile:
-            raise InputError("a search that XLA compiles takes no constraints: leave jit_compile away")
 
     def alignment(self, ids: tf.Tensor, written: tf.Tensor) -> tf.Tensor:
         """Return how the token after each of `written` [B, T] attends to the source: [B, T, S], the mean over heads."""

@@ -10,12 +10,12 @@ from tf_transformer.alignment import AlignedString
 from tf_transformer.candidates import Candidate, search_tree
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
-from tf_transformer.model import Ensemble, Transformer
 from tf_transformer.runs.weights import RunOrRuns, check_backend, load_runs
-from tf_transformer.tokenizers import Tokenizer, text_of
+from tf_transformer.tokenizers import text_of
 from tf_transformer.translation.results import (
     Attention,
     Languages,
+    Scored,
     SearchSteps,
     Terms,
     Translations,
@@ -32,34 +32,13 @@ from tf_transformer.translation.tensors import TensorTranslator, without_padding
 class Translator(TensorTranslator):
     """Translates strings: `Translator.load("runs/mine")("Hello .")`.
 
-    Args:
-        model: a built Transformer, or an Ensemble of several.
-        source_tokenizer: of the source language.
-        target_tokenizer: of the target language; the same object where both share one.
-        decoding: how to search; by default with beam search as in the paper. It also says between which languages to
-            translate, if the tokenizers have several and a method is not told.
-
-    Raises:
-        InputError: an attention layer or a language that the model does not have; a Keras backend other than
-            TensorFlow.
+    Its arguments are those of `TensorTranslator`, whose methods it has as well.
     """
 
-    def __init__(
-        self,
-        model: Transformer | Ensemble,
-        source_tokenizer: Tokenizer,
-        target_tokenizer: Tokenizer,
-        decoding: DecodingConfig | None = None,
-    ):
-        super().__init__(model, source_tokenizer, target_tokenizer, decoding)
-        self._traced: dict[tuple[str | int, int], Any] = {}
-        strings = tf.TensorSpec([None], tf.string)
-        self._score = tf.function(self.score, input_signature=[strings] * 2, autograph=False)
-        self._translate_to = tf.function(
-            lambda text, source, target: self.translate(text, Languages(source, target)),
-            input_signature=[strings] * 3,
-            autograph=False,
-        )
+    @functools.cached_property
+    def _traced(self) -> dict[tuple[str | int, int], Any]:
+        """Methods as functions that were traced, by their names and the number of their inputs."""
+        return {}
 
     @classmethod
     def load(cls, run_dir: RunOrRuns, decoding: DecodingConfig | None = None, dtype: str = "float32") -> "Translator":
@@ -111,6 +90,10 @@ class Translator(TensorTranslator):
         found = Translations(found.texts[:, None], found.scores[:, None], found.is_truncated)
         return [text for [(text, _)] in rows_of(found, sentences, numbers)]
 
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)] * 3, autograph=False)
+    def _translate_to(self, text: tf.Tensor, source: tf.Tensor, target: tf.Tensor) -> Translations:
+        return self.translate(text, Languages(source, target))
+
     @failures_told()
     def n_best_strings(
         self, sentences: list[str], n: int, numbers: Sequence[int] | None = None, *, terms: Terms = None
@@ -154,7 +137,7 @@ class Translator(TensorTranslator):
         self._check_directed()
         given = [text_of(sentences)]
         if terms is not None:
-            self._search.check_constraints()
+            self.decoding.check_constraints()
             given.append(terms_as_text(terms))
         key = name, len(given)
         if key not in self._traced:
@@ -169,7 +152,11 @@ class Translator(TensorTranslator):
         """Return for every pair of source and target the log-probabilities of the target's tokens."""
         self._check_directed()
         sides = (text_of([pair[i] for pair in pairs]) for i in range(2))
-        return token_scores_of(self._score(*sides), pairs, numbers)
+        return token_scores_of(self._scored(*sides), pairs, numbers)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)] * 2, autograph=False)
+    def _scored(self, sources: tf.Tensor, targets: tf.Tensor) -> Scored:
+        return self.score(sources, targets)
 
     def count_tokens(self, sentences: list[str]) -> list[int]:
         """Return how many source tokens the search takes of each sentence, including the end token."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from tf_transformer.alignment import AlignedString
-from tf_transformer.terminology import Terms
+from tf_transformer.terminology import TermsOf
 
 if TYPE_CHECKING:
     from tf_transformer.translation.results import TextTranslator
@@ -33,7 +33,7 @@ class WithTerms:
         terms: finds the terms of a line.
     """
 
-    def __init__(self, model: "TextTranslator", terms: Terms):
+    def __init__(self, model: "TextTranslator", terms: TermsOf):
         self._model, self._terms = model, terms
 
     def translate_strings(self, sentences: list[str], numbers: Sequence[int] | None = None) -> list[str]:
