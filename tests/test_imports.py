@@ -31,7 +31,17 @@ ORDER = [
     {"__main__"},
 ]
 """A part may import itself and parts of the lines above it."""
-SERVING_MAY_IMPORT = {"candidates", "documents", "errors", "files", "litert", "runs.descriptions", "serving", "version"}
+SERVING_MAY_IMPORT = {
+    "alignment",
+    "candidates",
+    "documents",
+    "errors",
+    "files",
+    "litert",
+    "runs.descriptions",
+    "serving",
+    "version",
+}
 """Serving knows no model: what it serves is an export."""
 PURE_KERAS = {"keras", "collections", "dataclasses", "itertools", "inspect", "math", "typing", "tf_transformer"}
 

@@ -162,6 +162,10 @@ class Translator:
         _refuse(terms)
         found = self.search(sentences)
         warn_of_cut(sentences, [i for i, each in enumerate(found) if each.source.is_cut], numbers)
+        return self.aligned(found)
+
+    def aligned(self, found: Sequence[Found]) -> list[AlignedString]:
+        """Return the best translations with what their tokens attended to."""
         return [
             AlignedString(
                 each.texts[0].replace("\n", " "),

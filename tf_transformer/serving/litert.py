@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
+from tf_transformer.alignment import pharaoh
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.serving.batching import Arrays
@@ -27,6 +28,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], Outputs]] = {
         ("text",),
         {
             "translation": (tf.string, [None]),
+            "alignment": (tf.string, [None]),
             "source_tokens": (tf.string, [None, None]),
             "target_tokens": (tf.string, [None, None]),
             "attention": (tf.float32, [None, None, None]),
@@ -115,13 +117,13 @@ class Functions:
 
     def _attention(self, columns: Columns) -> Arrays:
         found = self._found(columns, 1)
-        weights = self._translator.attention(found)
-        source, target = self._translator.source.pieces, self._translator.target.pieces
+        aligned = self._translator.aligned(found)
         return {
             "translation": _strings([each.texts[0] for each in found]),
-            "source_tokens": _filled([[source[id].encode() for id in each.source.ids] for each in found], b""),
-            "target_tokens": _filled([[target[id].encode() for id in each.ids[0]] for each in found], b""),
-            "attention": _filled(weights, np.float32(0)),
+            "alignment": _strings([pharaoh(each.links()) for each in aligned]),
+            "source_tokens": _filled([[piece.encode() for piece in each.source_tokens] for each in aligned], b""),
+            "target_tokens": _filled([[piece.encode() for piece in each.target_tokens] for each in aligned], b""),
+            "attention": _filled([each.attention for each in aligned], np.float32(0)),
             "is_truncated": _cut(found),
         }
 
