@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Layer = Mapping[str, Any]
 
+AUTO = "auto"
+"""What `data.batch_tokens` is set to if it is to be found."""
+
 
 def add_text(parser: argparse.ArgumentParser, also: str = "") -> None:
     """Add what names text, tokenizers and settings; `also` is what else `--data` may be."""
@@ -56,6 +59,7 @@ def resolve(options: argparse.Namespace, run_dir: str | None = None) -> config.C
         corpora["corpus"], *extra = options.data
         corpora |= {"extra_corpora": extra} if extra else {}
     layers: tuple[Layer, ...] = (file, *settings_given(options).values(), {"data": corpora})
+    layers = tuple(map(_without_auto, layers))
     preset = config.preset(options.preset or name)
     if (prepared := _prepared(layers)) is not None:
         layers = (prepared.settings(), *layers, {"data": prepared.names()})
@@ -69,6 +73,22 @@ def resolve(options: argparse.Namespace, run_dir: str | None = None) -> config.C
         if (size := getattr(resolved.model, key)) is not None:
             raise InputError(f"model.{key} comes from the tokenizer: set tokenizer.vocab_size. Received: {size}")
     return resolved
+
+
+def finds_batches(options: argparse.Namespace) -> bool:
+    """Say whether `data.batch_tokens` is to be found: `auto` stands last in the TOML file and the options.
+
+    `resolve` leaves `auto` out, and so returns the tokens of an update.
+    """
+    file = read_toml(options.config) if options.config else {}
+    return _last((file, *settings_given(options).values()), "data", "batch_tokens") == AUTO
+
+
+def _without_auto(layer: Layer) -> Layer:
+    data = layer.get("data")
+    if not (isinstance(data, Mapping) and data.get("batch_tokens") == AUTO):
+        return layer
+    return {**layer, "data": {key: value for key, value in data.items() if key != "batch_tokens"}}
 
 
 def _last(layers: Iterable[Layer], section: str, key: str) -> Any:

@@ -79,7 +79,9 @@ class DataConfig(Section):
         None, "lowest score, in the third column of a .tsv; training pairs below are dropped"
     )
     batch_tokens: int = setting(
-        4_096, "most source tokens, and most target tokens, per batch, padding included", at_least=2
+        4_096,
+        "most source tokens, and most target tokens, per batch, padding included; auto: what fits, by accumulate",
+        at_least=2,
     )
     bpe_dropout: float = setting(
         0.0, "share of BPE merges left out at random, which makes sentences longer", at_least=0, below=1
