@@ -23,7 +23,7 @@ MODULES = {
     "tf_transformer.model.embeddings": ("PositionalEmbedding", "TokenEmbedding"),
     "tf_transformer.model.residual": ("Residual",),
     "tf_transformer.training": (
-        *("Adam", "NoamSchedule", "Perplexity", "SmoothedCrossEntropy", "TokenAccuracy", "TokenLoss"),
+        *("Adam", "Muon", "NoamSchedule", "Perplexity", "SmoothedCrossEntropy", "TokenAccuracy", "TokenLoss"),
     ),
     "tf_transformer.training.schedule": ("Lowered", "WarmUp"),
 }

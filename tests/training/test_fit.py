@@ -136,7 +136,7 @@ def test_every_setting_is_refused_on_resume_or_accepted_one_by_one(corpus, tmp_p
     run = train(small(corpus, max_steps=1), tmp_path / "run")
     other_words = {"norm": "post", "positions": "learned", "share_embeddings": "none", "activation": "gelu"}
     other_words |= {"model_type": "unigram", "normalization": "identity", "best_by": "bleu"}
-    other_words |= {"mixed_precision": "bfloat16", "schedule": "constant"}
+    other_words |= {"mixed_precision": "bfloat16", "schedule": "constant", "optimizer": "muon"}
     named = {"corpus", "extra_corpora", "validation_corpus", "source", "target", "train_split", "validation_split"}
     seen = set()
     for section, settings in run.config.as_dict().items():

@@ -4,7 +4,8 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer.config import PRESETS, override
-from tf_transformer.training import Adam
+from tf_transformer.training import Adam, Muon
+from tf_transformer.training.fit import make_trainer
 from tf_transformer.training.optimizer import make_optimizer
 
 
@@ -45,10 +46,11 @@ def test_it_agrees_with_keras():
     np.testing.assert_allclose(*values, rtol=1e-6)
 
 
-def test_it_saves():
-    optimizer = Adam(0.02, weight_decay=0.1, global_clipnorm=0.5, use_ema=True, ema_momentum=0.9, ema_warmup=True)
+@pytest.mark.parametrize("kind", [Adam, Muon])
+def test_it_saves(kind):
+    optimizer = kind(0.02, weight_decay=0.1, global_clipnorm=0.5, use_ema=True, ema_momentum=0.9, ema_warmup=True)
     copy = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
-    assert type(copy) is Adam
+    assert type(copy) is kind
     assert copy.get_config() == optimizer.get_config()
 
 
@@ -98,3 +100,57 @@ def test_each_setting_does_what_it_says():
     np.testing.assert_allclose(average, 0.75 * after[0] + 0.25 * after[1], rtol=1e-6)
     skipped, _, _ = updated([[float("inf"), 1.0]], mixed_precision="float16", **settings)
     assert skipped.tolist() == [3.0, -5.0]
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (5, 7)])
+def test_muon_moves_a_kernel_by_an_orthogonal_matrix(shape):
+    """Of the singular value decomposition U S V of the gradient, U V is left, with about the length of Adam's step."""
+    gradient = np.random.default_rng(3).normal(size=shape).astype("float32")
+    kernel = keras.Variable(np.zeros(shape, "float32"), name="kernel")
+    optimizer = Muon(0.01)
+    optimizer.build([kernel])
+    optimizer.apply([gradient])
+    u, _, v = np.linalg.svd(gradient, full_matrices=False)
+    moved = -kernel.numpy() / (0.01 * 0.2 * 7**0.5)
+    # Newton-Schulz stops where all singular values are near 1 (Jordan et al. 2024: 0.7 to 1.2).
+    found = u.T @ moved @ v.T
+    np.testing.assert_allclose(found, np.diag(np.diag(found)), atol=1e-4)
+    assert np.all((np.diag(found) > 0.65) & (np.diag(found) < 1.25))
+
+
+def test_muon_agrees_with_keras():
+    rng = np.random.default_rng(5)
+    weights = {"kernel": rng.normal(size=(5, 3)), "bias": rng.normal(size=3)}
+    steps = [[rng.normal(size=value.shape).astype("float32") for value in weights.values()] for _ in range(5)]
+    ours = Muon(0.01, weight_decay=0.1)
+    theirs = keras.optimizers.Muon(
+        0.01, adam_beta_2=0.98, epsilon=1e-9, weight_decay=0.1, adam_weight_decay=0.1, exclude_embeddings=False
+    )
+    theirs.exclude_from_weight_decay(var_names=["bias"])
+    found = []
+    for optimizer in (ours, theirs):
+        variables = [keras.Variable(value.astype("float32"), name=name) for name, value in weights.items()]
+        optimizer.build(variables)
+        for gradients in steps:
+            optimizer.apply(gradients)
+        found.append([variable.numpy() for variable in variables])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_muon_takes_the_kernels_of_layers_and_leaves_the_rest_to_adam():
+    sizes = {"num_layers": 1, "d_model": 6, "num_heads": 2, "dff": 7, "input_vocab_size": 11, "target_vocab_size": 13}
+    options = {"share_embeddings": "none", "positions": "learned", "max_positions": 17}
+    config = override(
+        PRESETS["tiny"], {"model": sizes | options, "data": {"max_length": 16}, "training": {"optimizer": "muon"}}
+    )
+    trainer = make_trainer(config)
+    optimizer = trainer.optimizer
+    by_muon = {
+        variable.path.partition("/")[2]
+        for variable, velocity in zip(trainer.trainable_variables, optimizer.adam_velocities, strict=True)
+        if velocity is None
+    }
+    kernels = {v.path.partition("/")[2] for v in trainer.trainable_variables if v.path.endswith("kernel")}
+    assert by_muon == kernels - {"output/kernel"}
+    assert len(by_muon) == 4 + 7

@@ -138,10 +138,11 @@ def train_in_sittings(tmp_path, in_fresh_process):
 
 
 @pytest.mark.long
-def test_a_run_in_three_sittings_equals_one_in_one(corpus, tmp_path, small, epoch_rows, train_in_sittings):
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_a_run_in_three_sittings_equals_one_in_one(corpus, tmp_path, small, epoch_rows, train_in_sittings, optimizer):
     """Bit for bit, dropout and data order included; the first stop is within an epoch, the second at its end."""
     configs = {
-        str(len(stops)): [small(corpus, max_steps=stop, deterministic=True) for stop in stops]
+        str(len(stops)): [small(corpus, max_steps=stop, deterministic=True, optimizer=optimizer) for stop in stops]
         for stops in ((15,), (3, 12, 15))
     }
     train_in_sittings(configs)

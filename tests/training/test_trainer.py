@@ -206,3 +206,23 @@ def test_float16_skips_an_update_that_overflows_on_any_replica(in_fresh_process)
         assert float(optimizer.dynamic_scale.numpy()) == 2.0
         assert int(optimizer.iterations.numpy()) == 0
     """)
+
+
+@pytest.mark.long
+def test_muon_takes_the_same_steps_on_two_replicas(corpus, small, tmp_path, in_fresh_process):
+    for replicas in (1, 2):
+        in_fresh_process(f"""
+            from tf_transformer.config import Config, override
+            from tf_transformer.training.fit import train
+            from tf_transformer.training.strategy import make_strategy
+
+            config = override(Config(), {small(corpus, max_steps=2, optimizer="muon").as_dict()!r})
+            config = override(config, {{"model": {{"dropout_rate": 0.0}}}})
+            train(config, {str(tmp_path)!r} + "/{replicas}", strategy=make_strategy("mirrored", {replicas}))
+        """)
+    one, two = (dict(np.load(next((tmp_path / name / "checkpoints").glob("*2.npz")))) for name in "12")
+    # Adam's first steps have a full length whatever the gradient, even where it is rounding alone (biases of keys).
+    kernels = [name for name in one if name.endswith("kernel")]
+    assert len(kernels) == 4 + 7
+    for name in kernels:
+        np.testing.assert_allclose(one[name], two[name], atol=1e-4, err_msg=name)

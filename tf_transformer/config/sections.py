@@ -116,6 +116,9 @@ class TrainingConfig(Section):
     learning_rate: float | None = setting(
         None, "peak learning rate, instead of the paper's rate times the factor", above=0
     )
+    optimizer: str = setting(
+        "adam", "adam (the paper), or muon, which learns more from an update", choices=("adam", "muon")
+    )
     schedule: str = setting(
         "inverse_sqrt",
         "learning rate after the warm-up: inverse_sqrt (the paper), constant, cosine (down to 0 at max_steps), or "
