@@ -15,6 +15,7 @@ from tf_transformer.data import Batches
 from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.token_pairs import TokenPairs
 from tf_transformer.errors import InputError
+from tf_transformer.progress import waiting_for
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.vocabulary import Vocabulary
 
@@ -48,7 +49,9 @@ def with_fitting_batches(config: Config, strategy: str = "auto", devices: int | 
     update, parts = config.data.batch_tokens * config.training.accumulate, 1
     while (tokens := update // parts) >= config.data.max_length:
         attempted = override(config, {"data": {"batch_tokens": tokens}, "training": {"accumulate": parts}})
-        if fits(attempted, strategy, devices):
+        with waiting_for(f"trying batches of {tokens:,} tokens"):
+            fit = fits(attempted, strategy, devices)
+        if fit:
             log.info("an update of %s tokens fits in %d part%s", f"{update:,}", parts, "" if parts == 1 else "s")
             sizes = dict.fromkeys(("input_vocab_size", "target_vocab_size"))
             return override(attempted, {"model": sizes})
