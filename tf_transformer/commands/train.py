@@ -51,7 +51,8 @@ def run(options: argparse.Namespace) -> None:
     """Train a run, or go on with it."""
     goes_on = not options.overwrite and Path(options.run_dir, "config.json").exists()
     resolved = resolve(options, options.run_dir if goes_on else None)
-    if goes_on and finds_batches(options):
+    finds = finds_batches(options)
+    if goes_on and finds:
         resolved = _with_batches_found(resolved, options.run_dir)
     if resolved.data.corpus is None:
         raise InputError(f"no data: give --data {DATA_HELP}")
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
     from tf_transformer.training import fit
     from tf_transformer.training.strategy import make_strategy
 
-    if finds_batches(options) and not goes_on:
+    if finds and not goes_on:
         from tf_transformer.training.batch_size import with_fitting_batches
 
         resolved = with_fitting_batches(resolved, options.strategy, options.devices)

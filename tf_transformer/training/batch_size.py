@@ -3,20 +3,23 @@
 import contextlib
 import json
 import logging
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import tensorflow as tf
 
 from tf_transformer.config import PRESETS, Config, override
 from tf_transformer.data import Batches
 from tf_transformer.data.prepared import Prepared
+from tf_transformer.data.preparing.workers import child_environment
 from tf_transformer.data.token_pairs import TokenPairs
 from tf_transformer.errors import InputError
 from tf_transformer.progress import waiting_for
 from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.training.fit import make_trainer
+from tf_transformer.training.strategy import distribute, make_strategy, without_auto
 from tf_transformer.vocabulary import Vocabulary
 
 log = logging.getLogger(__name__)
@@ -43,18 +46,17 @@ def with_fitting_batches(config: Config, strategy: str = "auto", devices: int | 
         InputError: several machines; a batch of the longest pairs alone does not fit; a wrong device or tokenizer.
         RuntimeError: an attempt failed for another reason than memory.
     """
-    if strategy == "multiworker" or (strategy == "auto" and os.environ.get("TF_CONFIG")):
+    if without_auto(strategy) == "multiworker":
         raise InputError("data.batch_tokens=auto is for one machine: give a number to train on several")
-    config = _sized(config)
+    sized = override(config, {"model": _vocabulary_sizes(config)})
     update, parts = config.data.batch_tokens * config.training.accumulate, 1
     while (tokens := update // parts) >= config.data.max_length:
-        attempted = override(config, {"data": {"batch_tokens": tokens}, "training": {"accumulate": parts}})
+        layer = {"data": {"batch_tokens": tokens}, "training": {"accumulate": parts}}
         with waiting_for(f"trying batches of {tokens:,} tokens"):
-            fit = fits(attempted, strategy, devices)
+            fit = fits(override(sized, layer), strategy, devices)
         if fit:
             log.info("an update of %s tokens fits in %d part%s", f"{update:,}", parts, "" if parts == 1 else "s")
-            sizes = dict.fromkeys(("input_vocab_size", "target_vocab_size"))
-            return override(attempted, {"model": sizes})
+            return override(config, layer)
         log.info("batches of %s tokens do not fit into memory", f"{tokens:,}")
         parts *= 2
     raise InputError(
@@ -73,7 +75,7 @@ def fits(config: Config, strategy: str, devices: int | None) -> bool:
     process = subprocess.run(
         [sys.executable, "-c", "from tf_transformer.training import batch_size; batch_size.attempt()"],
         input=json.dumps({"config": config.as_dict(), "strategy": strategy, "devices": devices}),
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        env=child_environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -97,22 +99,17 @@ def attempt() -> None:
     except InputError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
-    except MemoryError:
+    except (MemoryError, tf.errors.ResourceExhaustedError):
         sys.exit(TOO_LARGE)
     except Exception as error:
-        # TensorFlow says it with several exceptions: ResourceExhaustedError, or what a library of the GPU failed with.
-        if not any(
-            words in str(error).lower() for words in ("oom", "out of memory", "failed to allocate", "bad_alloc")
-        ):
+        # A library of the GPU that lacks memory fails with other exceptions.
+        if not any(words in str(error).lower() for words in ("out of memory", "failed to allocate", "bad_alloc")):
             raise
         sys.exit(TOO_LARGE)
 
 
 def _update(config: Config, strategy_name: str, devices: int | None) -> None:
     """Make an update with short pairs, and two with the longest, for which the memory is then in pieces."""
-    from tf_transformer.training.fit import make_trainer
-    from tf_transformer.training.strategy import distribute, make_strategy
-
     strategy = make_strategy(strategy_name, devices)
     with strategy.scope():
         trainer = make_trainer(config)
@@ -126,8 +123,8 @@ def _update(config: Config, strategy_name: str, devices: int | None) -> None:
     trainer.fit(distribute(batches, strategy), shuffle=False, verbose=0)
 
 
-def _sized(config: Config) -> Config:
-    """Return the config with the sizes of the vocabularies, which are those wished for where there are none yet."""
+def _vocabulary_sizes(config: Config) -> dict[str, int]:
+    """Return the sizes of the vocabularies, as settings of the model; those wished for where there are none yet."""
     if config.data.prepared is not None:
         source, target = (known.vocab_size for known in Prepared(config.data.prepared).vocabularies)
     elif config.training.init_from:
@@ -136,4 +133,4 @@ def _sized(config: Config) -> Config:
         source = target = Vocabulary(Path(config.tokenizer.file).read_bytes(), config.tokenizer.file).vocab_size
     else:
         source = target = config.tokenizer.vocab_size
-    return override(config, {"model": {"input_vocab_size": source, "target_vocab_size": target}})
+    return {"input_vocab_size": source, "target_vocab_size": target}

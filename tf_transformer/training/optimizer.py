@@ -10,10 +10,14 @@ from tf_transformer.config import Config
 from tf_transformer.training.schedule import schedule_of
 
 
-class _Averaging(keras.optimizers.Optimizer):
+class _AveragedAndClipped(keras.optimizers.Optimizer):
     """A moving average that covers fewer updates at the beginning, and clipping of the gradient of all replicas."""
 
     ema_warmup: bool
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return super().get_config() | {"ema_warmup": self.ema_warmup}
 
     def _update_model_variables_moving_average(self, trainable_variables: list[Any]) -> None:
         """Update the moving average, which covers fewer updates at the beginning.
@@ -64,7 +68,7 @@ def _adam(
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
-class Adam(_Averaging, keras.optimizers.Adam):
+class Adam(_AveragedAndClipped, keras.optimizers.Adam):
     """Keras's Adam with the paper's constants, and with a `global_clipnorm` that is exact under several replicas.
 
     Keras clips the gradient of each replica before it sums them, so that the result depends on the number of replicas.
@@ -99,10 +103,6 @@ class Adam(_Averaging, keras.optimizers.Adam):
         self.ema_warmup = ema_warmup
         self.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
 
-    def get_config(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return super().get_config() | {"ema_warmup": self.ema_warmup}
-
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: Any) -> None:
         """Update a weight by the same formula as Keras."""
         if self.amsgrad:
@@ -113,7 +113,7 @@ class Adam(_Averaging, keras.optimizers.Adam):
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
-class Muon(_Averaging, keras.optimizers.Muon):
+class Muon(_AveragedAndClipped, keras.optimizers.Muon):
     """Keras's Muon: the kernels of layers move by orthogonal matrices (Jordan et al. 2024), all else by Adam.
 
     The gradient of a kernel is averaged and then replaced by the nearest orthogonal matrix, by five Newton-Schulz
@@ -124,7 +124,7 @@ class Muon(_Averaging, keras.optimizers.Muon):
         learning_rate: a number or a schedule.
         weight_decay: share of a weight, times the learning rate, that is subtracted at each step; none by default.
         ema_warmup: as for `Adam`.
-        exclude_layers: patterns (`re.search`) of the paths of kernels that are left to Adam.
+        exclude_layers: patterns (`re.search`) of the paths of kernels that are left to Adam, besides embeddings.
         name: the name of the optimizer.
         **kwargs: the arguments of `keras.optimizers.Muon`: `momentum`, `global_clipnorm`, `use_ema`, ...
     """
@@ -134,7 +134,7 @@ class Muon(_Averaging, keras.optimizers.Muon):
         learning_rate: Any = 0.001,
         weight_decay: float | None = None,
         ema_warmup: bool = False,
-        exclude_layers: Sequence[str] = ("embedding", "^transformer[^/]*/output/"),
+        exclude_layers: Sequence[str] = ("^transformer[^/]*/output/",),
         name: str = "muon",
         **kwargs: Any,
     ):
@@ -144,10 +144,6 @@ class Muon(_Averaging, keras.optimizers.Muon):
         )
         self.ema_warmup = ema_warmup
         self.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return super().get_config() | {"ema_warmup": self.ema_warmup}
 
     def _adamw_update_step(
         self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: Any, m: Any, v: Any

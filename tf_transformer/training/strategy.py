@@ -35,8 +35,7 @@ def make_strategy(name: str = "auto", devices: int | None = None) -> tf.distribu
     """
     if name not in STRATEGIES:
         raise unknown("strategy", name, STRATEGIES)
-    if name == "auto":
-        name = "multiworker" if os.environ.get("TF_CONFIG") else "mirrored"
+    name = without_auto(name)
     if name != "multiworker":
         # Otherwise TensorFlow would look for the cluster all the same.
         os.environ.pop("TF_CONFIG", None)
@@ -49,6 +48,13 @@ def make_strategy(name: str = "auto", devices: int | None = None) -> tf.distribu
     _check_cluster()
     _devices(devices)
     return tf.distribute.MultiWorkerMirroredStrategy()
+
+
+def without_auto(name: str) -> str:
+    """Return the name of a strategy, or for "auto" that of the one which `make_strategy` takes."""
+    if name != "auto":
+        return name
+    return "multiworker" if os.environ.get("TF_CONFIG") else "mirrored"
 
 
 def distribute(batches: Batches, strategy: tf.distribute.Strategy) -> Any:

@@ -22,6 +22,11 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
+def child_environment() -> dict[str, str]:
+    """Return the environment of a Python process that finds the same modules as this one."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
 class Workers:
     """Processes that work for this one. None are started for a single task, or if `count` is 1.
 
@@ -72,11 +77,10 @@ class Workers:
     def _start(self) -> None:
         if self._started:
             return
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         command = [sys.executable, "-m", "tf_transformer.data.preparing.worker"]
         for _ in range(self.count):
             process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=child_environment(), start_new_session=True
             )
             self._started.append(process)
             self._idle.put(process)
