@@ -25,22 +25,35 @@ def test_an_update_that_fits_is_made_in_one_part(corpus, small):
     assert override(found, {"data": {"batch_tokens": 16}, "training": {"accumulate": 4}}) == given
 
 
-@pytest.mark.parametrize(("most", "expected"), [(1000, (1000, 1)), (999, (500, 2)), (499, (250, 4)), (17, (16, 62))])
-def test_the_fewest_parts_that_fit_are_found(corpus, small, monkeypatch, most, expected):
-    attempts = []
+@pytest.fixture
+def attempts(monkeypatch):
+    """Lets batches of up to so many tokens fit; gives the list of those that are attempted."""
 
-    def fits(config, *_):
-        attempts.append(config.data.batch_tokens)
-        return config.data.batch_tokens <= most
+    def up_to(most):
+        made = []
 
-    monkeypatch.setattr(batch_size, "fits", fits)
-    given = override(small(corpus), {"data": {"batch_tokens": 1000}})
-    if most == 17:
-        with pytest.raises(InputError, match=r"not even batches of 31 tokens .*data.max_length=16"):
-            with_fitting_batches(given)
-    else:
-        assert batches_of(with_fitting_batches(given)) == expected
-    assert attempts == [1000 // 2**i for i in range(len(attempts))]
+        def fits(config, *_):
+            made.append(config.data.batch_tokens)
+            return config.data.batch_tokens <= most
+
+        monkeypatch.setattr(batch_size, "fits", fits)
+        return made
+
+    return up_to
+
+
+@pytest.mark.parametrize(("most", "expected"), [(1000, (1000, 1)), (999, (500, 2)), (499, (250, 4))])
+def test_the_fewest_parts_that_fit_are_found(corpus, small, attempts, most, expected):
+    made = attempts(most)
+    assert batches_of(with_fitting_batches(override(small(corpus), {"data": {"batch_tokens": 1000}}))) == expected
+    assert made == [1000 // 2**i for i in range(len(made))]
+
+
+def test_where_no_batch_holds_the_longest_pair_it_is_said(corpus, small, attempts):
+    made = attempts(17)
+    with pytest.raises(InputError, match=r"not even batches of 31 tokens .*data.max_length=16"):
+        with_fitting_batches(override(small(corpus), {"data": {"batch_tokens": 1000}}))
+    assert made == [1000, 500, 250, 125, 62, 31]
 
 
 def test_several_machines_are_refused(corpus, small, monkeypatch):
