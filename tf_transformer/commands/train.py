@@ -11,7 +11,7 @@ from tf_transformer.commands.quiet_tensorflow import import_tensorflow
 from tf_transformer.commands.resolve import add_text, finds_batches, resolve
 from tf_transformer.commands.surviving_output import surviving_output
 from tf_transformer.config.overrides import settings_help
-from tf_transformer.config.sections import STRATEGIES
+from tf_transformer.config.training import STRATEGIES
 from tf_transformer.data.corpora import check_training_splits, is_prepared
 from tf_transformer.errors import InputError
 

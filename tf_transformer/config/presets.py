@@ -3,7 +3,11 @@
 import types
 from collections.abc import Mapping
 
-from tf_transformer.config.sections import Config, DataConfig, ModelConfig, TokenizerConfig, TrainingConfig
+from tf_transformer.config.data import DataConfig
+from tf_transformer.config.model import ModelConfig
+from tf_transformer.config.sections import Config
+from tf_transformer.config.tokenizer import TokenizerConfig
+from tf_transformer.config.training import TrainingConfig
 from tf_transformer.errors import unknown
 
 PRESETS: Mapping[str, Config] = types.MappingProxyType(

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tf_transformer.config.sections import STRATEGIES
+from tf_transformer.config.training import STRATEGIES
 from tf_transformer.data import Batches
 from tf_transformer.errors import InputError, unknown
 
