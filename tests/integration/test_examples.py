@@ -85,7 +85,9 @@ def test_other_scores_are_what_they_are_called(monkeypatch):
 
 @pytest.mark.long
 def test_variants_train_side_by_side(run, tmp_path):
-    code = "import json, {0}; print(json.dumps({0}.main(updates=12)))"
+    """Of few layers, for the length of 12 updates."""
+    small = "norms.SIZES |= dict(num_layers=1, d_model=16, dff=16)"
+    code = f"import json, norms, {{0}}; {small}; print(json.dumps({{0}}.main(updates=12)))"
     for example, names in (("norms", 3), ("attention_scores", 4)):
         found = json.loads(run(code.format(example), cwd=tmp_path).splitlines()[-1])
         assert len(found) == names
@@ -107,7 +109,13 @@ def test_translator_from_tsv(tmp_path, run):
     (tmp_path / "pairs.tsv").write_text(
         "".join(f"{'a b ' * (i % 7 + 1)}{i}\t{i}{' x y' * (i % 7 + 1)}\n" for i in range(400))
     )
-    out = run("import translator_from_tsv as t; t.main('pairs.tsv', updates=12)", cwd=tmp_path)
+    small = {"num_layers": 1, "d_model": 16, "num_heads": 2, "dff": 16}
+    code = f"""
+        import translator_from_tsv as t
+        t.PRESETS = {{"tiny": t.override(t.PRESETS["tiny"], {{"model": {small}}})}}
+        t.main("pairs.tsv", updates=12)
+    """
+    out = run(code, cwd=tmp_path)
     assert re.search(r"BLEU [\d.]+ on \d+ sentences", out)
     assert (tmp_path / "runs/example/export/1/saved_model.pb").exists()
 

@@ -15,7 +15,8 @@ from tf_transformer.data import encode, read
 def test_a_few_minutes_teach_it_more_than_how_often_words_are_used(multi30k, tmp_path):
     data = DataConfig(corpus=str(multi30k / "tok"), source="en", target="de")
     arguments = ["train", "--data", data.corpus, "--source", "en", "--target", "de", "--preset", "tiny"]
-    settings = ["--max-steps", "130", "--set", "training.ema_decay=0", "--set", "training.warmup_steps=100"]
+    values = ("model.num_layers=1", "tokenizer.vocab_size=4000", "training.ema_decay=0", "training.warmup_steps=100")
+    settings = ["--max-steps", "130", *(f"--set={value}" for value in values)]
     assert main([*arguments, *settings, "--run-dir", str(tmp_path / "run")]) == 0
     with (tmp_path / "run" / "history.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -56,9 +56,9 @@ class Served:
         return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.fixture(scope="module")
-def start_server(tmp_path_factory):
-    """Starts servers, and ends them with the module."""
+@contextlib.contextmanager
+def servers(tmp_path_factory):
+    """Starts servers, and ends them at its end."""
     with contextlib.ExitStack() as stack:
 
         def start(folder: Path, *options: str) -> Served:
@@ -71,8 +71,17 @@ def start_server(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def served(start_server, copy_export) -> Served:
-    return start_server(copy_export.parent)
+def start_server(tmp_path_factory):
+    """Starts servers, and ends them with the module."""
+    with servers(tmp_path_factory) as start:
+        yield start
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory, copy_export):
+    """A server that many tests ask, and none ends: what they count, they count from before on."""
+    with servers(tmp_path_factory) as start:
+        yield start(copy_export.parent)
 
 
 class Gate:
@@ -159,20 +168,21 @@ def in_parallel(work, items, workers: int) -> list:
     return results
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def model(copy_export) -> Model:
+    """For many tests, as `served` is."""
     model = Model(copy_export, "copy", LIMITS, Metrics())
     model.prepared.result()  # what is counted after this, clients did
     return model
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client(model):
     with TestClient(make_app(model), raise_server_exceptions=False) as client:
         yield client
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def exported(copy_export) -> ExportedTranslator:
     return ExportedTranslator(copy_export)
 

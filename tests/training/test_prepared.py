@@ -110,17 +110,17 @@ def test_a_run_goes_on_without_its_text_and_notices_another(corpus, small, tmp_p
 @pytest.mark.usefixtures("small_windows")
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_a_run_goes_on_within_any_window(corpus, small, tmp_path, dropout):
-    """Steps 1 to 13 of an epoch of several windows, of text that is cut by chance too."""
+    """Stops at 2, 5 and 9 of the steps of several windows, of text that is cut by chance too."""
     data = {"data": {"bpe_dropout": dropout}}
     whole = train(override(small(corpus, max_steps=13), data), tmp_path / "whole")
     run = None
     places = set()
-    for steps in range(1, 14, 2):
+    for steps in (2, 5, 9, 13):
         run = train(override(small(corpus, max_steps=steps), data), tmp_path / "run")
         state = checkpoints.state_of(checkpoints.all_of(run.checkpoints)[-1])
         places.add((state["epoch"], state["window"]))
     assert_same_bits(whole, run)
-    assert len(places) > 3
+    assert len(places) > 2
 
 
 def test_a_damaged_shard_stops_training_and_is_named(corpus, small, tmp_path, monkeypatch):
