@@ -10,8 +10,6 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
-from tf_transformer.translation.exported import ExportedTranslator
-
 SENTENCES = ["a b c", "g f e d", "", "h", "\u03a9 \u2615"]
 
 
@@ -32,7 +30,7 @@ def program(tmp_path_factory) -> Path:
     return output
 
 
-def test_it_translates_strings(program, copy_export):
+def test_it_translates_strings(program, copy_export, exported):
     kernels = next(file for file in files("tensorflow-text") or () if file.name == "_sentencepiece_tokenizer.so")
     saved = SavedModel.FromString((copy_export / "saved_model.pb").read_bytes())
     signature = saved.meta_graphs[0].signature_def["serving_default"]
@@ -45,4 +43,4 @@ def test_it_translates_strings(program, copy_export):
         env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ExportedTranslator(copy_export).translate_strings(SENTENCES)
+    assert done.stdout.splitlines() == exported.translate_strings(SENTENCES)

@@ -24,7 +24,6 @@ from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.middleware import ACCESS
 from tf_transformer.serving.model import Model
-from tf_transformer.translation.exported import ExportedTranslator
 
 SENTENCES = ["a b c", "g f e d", "", "h"]
 
@@ -40,6 +39,11 @@ def stub(channel):
     return prediction_service_pb2_grpc.PredictionServiceStub(channel)
 
 
+@pytest.fixture(scope="module")
+def loaded(copy_export):
+    return tf.saved_model.load(str(copy_export))
+
+
 def request(served, text=SENTENCES, **spec):
     wanted = predict_pb2.PredictRequest()
     wanted.model_spec.name = served.name
@@ -49,12 +53,12 @@ def request(served, text=SENTENCES, **spec):
     return wanted
 
 
-def test_it_translates(served, stub, copy_export):
+def test_it_translates(served, stub, exported):
     answer = stub.Predict(request(served), timeout=60)
     assert answer.model_spec.name == served.name
     assert answer.model_spec.version.value == 1
     outputs = {name: tf.make_ndarray(tensor) for name, tensor in answer.outputs.items()}
-    wanted = ExportedTranslator(copy_export).translate_strings(SENTENCES)
+    wanted = exported.translate_strings(SENTENCES)
     assert [text.decode() for text in outputs["translation"]] == wanted
     assert outputs["score"].dtype == np.float32
     assert outputs["is_truncated"].tolist() == [False] * 4
@@ -69,9 +73,9 @@ def test_outputs_may_be_chosen(served, stub):
 
 
 @pytest.mark.parametrize("text", [[b"\xff\xfe", b"a b"], [b"a\0b", b"a b"], []], ids=["UTF-8", "NUL", "empty"])
-def test_any_bytes_are_translated(served, stub, text, copy_export):
+def test_any_bytes_are_translated(served, stub, text, loaded):
     found = tf.make_ndarray(stub.Predict(request(served, text), timeout=60).outputs["translation"])
-    offline = tf.saved_model.load(str(copy_export)).signatures["serving_default"](text=tf.constant(text, tf.string))
+    offline = loaded.signatures["serving_default"](text=tf.constant(text, tf.string))
     assert found.tolist() == offline["translation"].numpy().tolist()
 
 

@@ -14,13 +14,12 @@ from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.ports import Ports
-from tf_transformer.translation.exported import ExportedTranslator
 
 
-def test_clients_are_answered_together_and_each_gets_its_own(served, copy_export):
+def test_clients_are_answered_together_and_each_gets_its_own(served, exported):
     before = metric(served, "tf_transformer_batches ")
     found = in_parallel(lambda sentence: translate(served, [sentence])[0], SENTENCES, workers=20)
-    assert found == ExportedTranslator(copy_export).translate_strings(SENTENCES)
+    assert found == exported.translate_strings(SENTENCES)
     assert metric(served, "tf_transformer_batches ") - before < len(SENTENCES) / 2
 
 

@@ -21,11 +21,11 @@ from tf_transformer.translation.exported import ExportedTranslator
 
 
 @pytest.mark.long
-def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, copy_export, tmp_path):
+def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, copy_export, exported, tmp_path):
     models = tmp_path / "copy"
     shutil.copytree(copy_export, models / "1")
     served = start_server(models, "--poll-seconds", "0.2")
-    old = ExportedTranslator(copy_export).translate_strings(SENTENCES[:3])
+    old = exported.translate_strings(SENTENCES[:3])
     stop, failures, answers = threading.Event(), [], []
 
     def ask() -> None:
