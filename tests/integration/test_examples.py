@@ -85,7 +85,7 @@ def test_other_scores_are_what_they_are_called(monkeypatch):
 
 @pytest.mark.long
 def test_variants_train_side_by_side(run, tmp_path):
-    """Of few layers, for the length of 12 updates."""
+    """Models of one small layer, for 12 updates."""
     small = "norms.SIZES |= dict(num_layers=1, d_model=16, dff=16)"
     code = f"import json, norms, {{0}}; {small}; print(json.dumps({{0}}.main(updates=12)))"
     for example, names in (("norms", 3), ("attention_scores", 4)):

@@ -134,9 +134,12 @@ def test_training_that_is_killed_often_ends_as_if_it_had_not_been(command, train
     assert -9 in codes
     assert command(*training, "--max-steps", 400, "--run-dir", killed) == 0, command.log.read_text()
     one, other = (np.load(checkpoints.path_of(folder / "checkpoints", 400)) for folder in (whole, killed))
+    assert set(one.files) == set(other.files)
+    assert any(name.startswith("seed/") for name in one.files)
     for name in set(one.files) - {checkpoints.STATE}:
         np.testing.assert_array_equal(one[name], other[name], err_msg=name)
     assert sorted(path.name for path in killed.iterdir()) == sorted(path.name for path in whole.iterdir())
+    assert not list((killed / "checkpoints").glob(".*"))
 
 
 @pytest.fixture(scope="module")

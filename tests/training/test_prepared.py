@@ -120,7 +120,7 @@ def test_a_run_goes_on_within_any_window(corpus, small, tmp_path, dropout):
         state = checkpoints.state_of(checkpoints.all_of(run.checkpoints)[-1])
         places.add((state["epoch"], state["window"]))
     assert_same_bits(whole, run)
-    assert len(places) > 2
+    assert len(places) > 3
 
 
 def test_a_damaged_shard_stops_training_and_is_named(corpus, small, tmp_path, monkeypatch):

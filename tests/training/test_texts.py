@@ -177,17 +177,17 @@ def test_the_run_that_was_started_from_stays_what_it_was(interrupted, tmp_path):
 
 def test_settings_are_held_against_the_run_that_is_started_from(corpus, small, tmp_path, capsys):
     """The preset has 4 layers and one tokenizer."""
-    layers = {"num_layers": 2, "share_embeddings": "target"}
+    layers = {"num_layers": 5, "share_embeddings": "target"}
     separate = override(small(corpus, max_steps=1), {"model": layers, "tokenizer": {"shared": False}})
     base = train(separate, tmp_path / "base")
     command = ["train", "--data", str(corpus), "--source", "xx", "--target", "yy", "--init-from", str(base.path)]
-    command += ["--run-dir", str(tmp_path / "tuned"), "--max-steps", "1", "--set", "decoding.attention_layer=2"]
+    command += ["--run-dir", str(tmp_path / "tuned"), "--max-steps", "1", "--set", "decoding.attention_layer=5"]
     assert main(command) == 0
     tuned = RunDirectory(tmp_path / "tuned")
-    assert tuned.config.decoding.attention_layer == 2
+    assert tuned.config.decoding.attention_layer == 5
     assert tuned.config.tokenizer == separate.tokenizer
-    assert main([*command, "--set", "decoding.attention_layer=3"]) == 2
-    assert "at most the number of decoder layers, 2. Received: 3" in capsys.readouterr().err
+    assert main([*command, "--set", "decoding.attention_layer=7"]) == 2
+    assert "at most the number of decoder layers, 5. Received: 7" in capsys.readouterr().err
 
 
 def test_an_epoch_without_a_pair_is_refused(two, prepared):
