@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tf_transformer import Translator
 from tf_transformer.config import PRESETS, override
+from tf_transformer.data import read
 from tf_transformer.evaluation import score
 from tf_transformer.export.saved_model import export
 from tf_transformer.training.fit import train
@@ -27,8 +28,6 @@ def main(corpus: str = "toy", updates: int = 600, folder: str = "runs/example") 
     run = train(override(PRESETS["tiny"], settings), folder)  # goes on where it was, if it was stopped
 
     translator = Translator.load(run.path)
-    from tf_transformer.data import read
-
     test = read(run.config.data, "test")
     sources, references = test.sources[:100], test.targets[:100]
     translations = translator.translate_strings(sources)

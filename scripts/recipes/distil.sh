@@ -11,20 +11,9 @@ set -eu
 if [ -d .venv/bin ]; then PATH="$PWD/.venv/bin:$PATH"; fi
 data=$1 source=$2 target=$3
 shift 3
-student=${STUDENT:-runs/student}
-models=
-for teacher; do models="$models --model $teacher"; done
-
-parts=$student.parts
-mkdir -p "$parts" "$student.text"
-[ -n "$(ls "$parts")" ] || split -l "${LINES:-5000}" -a 4 "$data/train.$source" "$parts/source."
-for part in "$parts"/source.*; do
-    translated=$parts/target.${part##*.}
-    # shellcheck disable=SC2086 # one word for each teacher
-    [ -e "$translated" ] || tf-transformer translate $models --input "$part" --output "$translated"
-done
-cat "$parts"/source.* > "$student.text/train.$source"
-cat "$parts"/target.* > "$student.text/train.$target"
+teachers=$* student=${STUDENT:-runs/student}
+translated=$student.text
+. "$(dirname "$0")/translated.sh"
 # shellcheck disable=SC2086
-tf-transformer train --config "$(dirname "$0")/distil.toml" --data "$data" --data "$student.text" --source "$source" \
+tf-transformer train --config "$(dirname "$0")/distil.toml" --data "$data" --data "$translated" --source "$source" \
     --target "$target" --run-dir "$student" ${OPTIONS:-}

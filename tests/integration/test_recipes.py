@@ -145,7 +145,7 @@ def test_distillation_goes_from_teachers_to_a_student_and_goes_on(tmp_path):
     command = ["sh", str(RECIPES / "distil.sh"), str(data), "en", "de", str(tmp_path / "0"), str(tmp_path / "1")]
     options = {"LINES": "200", "OPTIONS": " ".join([*few, "--set=model.num_decoder_layers=1"])}
     run(command, tmp_path, **options)
-    parts = sorted((tmp_path / "runs/student.parts").glob("target.*"))
+    parts = sorted((tmp_path / "runs/student.text.parts").glob("target.*"))
     assert [part.read_bytes().count(b"\n") for part in parts] == [200, 100]
     kept = parts[0].stat().st_mtime_ns
     parts[1].unlink()
@@ -154,3 +154,30 @@ def test_distillation_goes_from_teachers_to_a_student_and_goes_on(tmp_path):
     described = json.loads((tmp_path / "runs/student/config.json").read_text())
     assert described["data"]["train"]["pairs"] == 600
     assert described["config"]["model"]["num_decoder_layers"] == 1
+
+
+@pytest.mark.long
+def test_a_student_of_another_seed_takes_over_the_teacher_and_its_text(tmp_path):
+    data = small_text(tmp_path / "tok")
+    for language in ("en", "de"):
+        (data / f"test_2016_flickr.{language}").write_bytes((data / f"val.{language}").read_bytes())
+    sizes = ("model.num_layers=1", "model.d_model=8", "model.num_heads=2", "model.dff=16", "tokenizer.vocab_size=400")
+    settings = [f"--set={setting}" for setting in (*sizes, "training.checkpoint_every=1")]
+    command = ["sh", str(RECIPES / "multi30k_distilled.sh"), str(data), "en", "de", "--max-steps", "11", *settings]
+    shown = run(command, tmp_path, UPDATES="10")
+    scores = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
+    assert ["tok:none" in found["signature"] for found in scores] == [True, True]
+    runs, name = tmp_path / "runs", "multi30k_tok_en_de_distilled"
+    assert json.loads((runs / name / "config.json").read_text())["data"]["train"]["pairs"] == 600
+    teacher = json.loads((runs / f"{name}_teacher/config.json").read_text())
+    assert (teacher["data"]["train"]["pairs"], teacher["config"]["training"]["max_steps"]) == (300, 10)
+    text = runs / f"{name}_teacher.text"
+    assert (text / "train.en").read_bytes() == (data / "train.en").read_bytes()
+    assert (text / "train.de").read_bytes().count(b"\n") == 300
+    assert (tmp_path / f"saved_models/{name}/1/saved_model.pb").exists()
+
+    kept = [path.stat().st_mtime_ns for path in (runs / f"{name}_teacher/averaged", *Path(f"{text}.parts").iterdir())]
+    run([*command, "--seed", "1"], tmp_path, RUN_DIR="runs/1")
+    again = [path.stat().st_mtime_ns for path in (runs / f"{name}_teacher/averaged", *Path(f"{text}.parts").iterdir())]
+    assert again == kept
+    assert json.loads((runs / "1/config.json").read_text())["config"]["training"]["seed"] == 1

@@ -1,0 +1,15 @@
+# The training text as teachers translate it. A recipe reads this in, having set data, source, target, teachers (run
+# directories with the same vocabularies, which translate as an ensemble) and translated, the folder for the text. The
+# text is translated in parts of LINES lines (5000), and each is kept, so that what was stopped goes on.
+models=
+for teacher in $teachers; do models="$models --model $teacher"; done
+parts=$translated.parts
+mkdir -p "$parts" "$translated"
+[ -n "$(ls "$parts")" ] || split -l "${LINES:-5000}" -a 4 "$data/train.$source" "$parts/source."
+for part in "$parts"/source.*; do
+    translation=$parts/target.${part##*.}
+    # shellcheck disable=SC2086 # one word for each teacher
+    [ -e "$translation" ] || tf-transformer translate $models --input "$part" --output "$translation"
+done
+cat "$parts"/source.* > "$translated/train.$source"
+cat "$parts"/target.* > "$translated/train.$target"
