@@ -4,8 +4,7 @@
 #   sh scripts/recipes/multi30k_distilled.sh DATA SOURCE TARGET [options of `tf-transformer train` for both models]
 # DATA is .../tok or .../raw, as in multi30k_en_de.sh; the settings are in multi30k_distilled.toml. What was stopped goes
 # on. These variables change what it does:
-#   TEACHER  the teacher's run directory (runs/NAME_teacher); what is finished of it, students of other seeds take over
-#   UPDATES  the teacher's updates (6000)
+#   TEACHER  the teacher's run directory (runs/NAME_teacher); students of other seeds take over a finished one
 #   RUN_DIR  the student's run directory (runs/NAME)
 set -eu
 if [ -d .venv/bin ]; then PATH="$PWD/.venv/bin:$PATH"; fi
@@ -18,7 +17,7 @@ teacher=${TEACHER:-runs/${name}_teacher}
 teachers=$teacher/averaged translated=$teacher.text
 if [ ! -d "$teachers" ]; then
     tf-transformer train --config "$(dirname "$0")/$config" --data "$data" --source "$source" --target "$target" \
-        "$@" --max-steps "${UPDATES:-6000}" --run-dir "$teacher"
+        --run-dir "$teacher" "$@"
     tf-transformer average --run-dir "$teacher" --last "$last" --output "$teachers"
 fi
 . "$(dirname "$0")/translated.sh"
