@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tf_transformer.markup import MARKUP, restored, stripped
@@ -80,6 +80,7 @@ def test_other_markup_stays_beside_its_neighbour(text: str, expected: str) -> No
     st.text(max_size=23),
     st.integers(0, 10_000),
 )
+@example(["%s", "%s", "https://a.b/c?d=e", "%s"], "0:0", 1177)
 def test_markup_is_never_lost_nor_changed_and_nothing_else_is(parts: list[str], translation: str, seed: int) -> None:
     text, translation = "".join(parts), MARKUP.sub("", translation).replace("<", "").replace("{", "")
     source = stripped(text)
@@ -89,9 +90,10 @@ def test_markup_is_never_lost_nor_changed_and_nothing_else_is(parts: list[str], 
     for mark in MARKS[:8]:
         assert found.count(mark) == text.count(mark)
     left = found
-    for match in MARKUP.finditer(text):
-        assert match[0] in left
-        left = left.replace(match[0], "", 1)
+    # The longest first: an address may contain what is elsewhere a placeholder.
+    for mark in sorted(MARKUP.findall(text), key=len, reverse=True):
+        assert mark in left
+        left = left.replace(mark, "", 1)
     assert "".join(left.split()) == "".join(translation.split())
     assert MARKUP.search(source.text) is None or "<" in source.text or "{" in source.text or "%" in source.text
 
