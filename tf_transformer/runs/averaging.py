@@ -37,23 +37,25 @@ def average_checkpoints(paths: Sequence[Path], model: keras.Model) -> None:
     if not paths:
         raise InputError("give the checkpoints to average. Received: none")
     by_name = weights(model)
-    means = _means(paths, list(by_name))
+    means = _means(paths, list(by_name), is_averaged=False)
     for name, variable in by_name.items():
         variable.assign(means[name])
 
 
-def _means(paths: Sequence[Path], names: Sequence[str]) -> Mapping[str, np.ndarray]:
+def _means(paths: Sequence[Path], names: Sequence[str], is_averaged: bool) -> Mapping[str, np.ndarray]:
     """Return the mean of each weight, or of its moving average, over checkpoints."""
-    saved = saved_names(paths[-1], names)
+    saved = saved_names(paths[-1], names, is_averaged)
     means = checkpoints.mean(paths, saved.values())
     return {name: means[saved[name]] for name in names}
 
 
-def _means_of_low_rank(paths: Sequence[Path], frozen: Path, names: Sequence[str]) -> Mapping[str, np.ndarray]:
+def _means_of_low_rank(
+    paths: Sequence[Path], frozen: Path, names: Sequence[str], is_averaged: bool
+) -> Mapping[str, np.ndarray]:
     """Return the frozen weights plus the mean of what low-rank factors add to them."""
     means = {name: array.copy() for name, array in checkpoints.read(frozen, names).items()}
     for path in paths:
-        for name, change in low_rank_changes(path).items():
+        for name, change in low_rank_changes(path, is_averaged).items():
             means[name] += change / len(paths)
     return means
 
@@ -87,7 +89,10 @@ def average_run(
     place = place_of_average(run, output, last=last, best=best)
     steps = [checkpoints.state_of(path)["step"] for path in chosen]
     names = list(weights(build_model(run.config)))
-    means = _means(chosen, names) if run.frozen is None else _means_of_low_rank(chosen, run.frozen, names)
+    if run.frozen is None:
+        means = _means(chosen, names, run.keeps_average)
+    else:
+        means = _means_of_low_rank(chosen, run.frozen, names, run.keeps_average)
     facts = run.facts() | {"averaged": {"run": str(run.path.resolve()), "steps": steps}}
     training = dataclasses.replace(run.config.training, ema_decay=0.0, lora_rank=0)
     with written_whole(place) as beside:

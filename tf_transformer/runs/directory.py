@@ -80,6 +80,11 @@ class RunDirectory(Described):
         return checkpoints.path_of(self.path / FROZEN, 0) if self.config.training.lora_rank else None
 
     @property
+    def keeps_average(self) -> bool:
+        """Whether training keeps a moving average of the weights, which is then the model."""
+        return self.config.training.ema_decay > 0
+
+    @property
     def history(self) -> Path:
         """The file with the metrics of every epoch."""
         return self.path / "history.csv"

@@ -21,6 +21,8 @@ from tf_transformer.tokenizers import Tokenizer
 Run = str | Path | RunDirectory
 """The path of a run directory, or the directory as it has been read."""
 RunOrRuns = Run | Sequence[Run]
+AVERAGE = "_average"
+"""What Keras lets the names of moving averages end with."""
 
 
 class Loaded(NamedTuple):
@@ -109,9 +111,9 @@ def restore_best(run: RunDirectory, model: keras.Model) -> dict[str, Any]:
 
     def restore(checkpoint: Path) -> dict[str, Any]:
         if run.frozen is None:
-            names = saved_names(checkpoint, by_name)
+            names = saved_names(checkpoint, by_name, run.keeps_average)
             return checkpoints.restore(checkpoint, {names[name]: weight for name, weight in by_name.items()})
-        changes = low_rank_changes(checkpoint)
+        changes = low_rank_changes(checkpoint, run.keeps_average)
         checkpoints.restore(run.frozen, by_name)
         for name, change in changes.items():
             by_name[name].assign_add(change)
@@ -120,11 +122,15 @@ def restore_best(run: RunDirectory, model: keras.Model) -> dict[str, Any]:
     return run.read_best(restore)
 
 
-def low_rank_changes(checkpoint: Path) -> dict[str, np.ndarray]:
-    """Return what the low-rank factors of a checkpoint add to kernels, by the names of the kernels."""
+def low_rank_changes(checkpoint: Path, is_averaged: bool) -> dict[str, np.ndarray]:
+    """Return what the low-rank factors of a checkpoint add to kernels, by the names of the kernels.
+
+    `is_averaged` is that of `saved_names`.
+    """
     firsts = [name for name in checkpoints.names_in(checkpoint) if name.endswith(f"/{FACTORS[0]}")]
     kernels = [name.removesuffix(FACTORS[0]) for name in firsts]
-    names = saved_names(checkpoint, [kernel + factor for kernel in kernels for factor in FACTORS])
+    factors = [kernel + factor for kernel in kernels for factor in FACTORS]
+    names = saved_names(checkpoint, factors, is_averaged)
     values = checkpoints.read(checkpoint, names.values())
     return {f"{kernel}kernel": np.matmul(*(values[names[kernel + factor]] for factor in FACTORS)) for kernel in kernels}
 
@@ -159,12 +165,27 @@ def frozen_of(model: keras.Model) -> dict[str, Any]:
     return {name: weight for name, weight in weights(model).items() if not weight.trainable}
 
 
-def average_name(weight: str) -> str:
-    """Return the name in checkpoints, which is Keras's, of the moving average of a weight."""
-    return f"adam/{weight.replace('/', '_')}_average"
+def saved_names(checkpoint: Path, names: Iterable[str], is_averaged: bool = False) -> dict[str, str]:
+    """Return, for each weight, the name of its moving average in a checkpoint, or its own name if none was kept.
 
+    Keras names the average of `transformer/output/kernel` `OPTIMIZER/transformer_output_kernel_average`. Any optimizer
+    is meant.
 
-def saved_names(checkpoint: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return, for each weight, the name of its moving average in a checkpoint, or its own name if none was saved."""
-    there = checkpoints.names_in(checkpoint)
-    return {name: average if (average := average_name(name)) in there else name for name in names}
+    Args:
+        checkpoint: the checkpoint.
+        names: the names of the weights.
+        is_averaged: whether training kept moving averages (`training.ema_decay`), so that each weight must have one.
+
+    Raises:
+        InputError: a weight has no moving average where training kept them, or where other weights have one.
+    """
+    averages = {name.partition("/")[2]: name for name in checkpoints.names_in(checkpoint) if name.endswith(AVERAGE)}
+    if not averages and not is_averaged:
+        return {name: name for name in names}
+    saved = {name: averages.get(name.replace("/", "_") + AVERAGE) for name in names}
+    if missing := [name for name, average in saved.items() if average is None]:
+        raise InputError(
+            f"{checkpoint} holds no moving average of {missing[0]}, although training.ema_decay asked for one: "
+            "it was written by something else than this training"
+        )
+    return cast(dict[str, str], saved)

@@ -169,4 +169,17 @@ def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
 
 def schedule_in(optimizer: keras.optimizers.Optimizer) -> Any:
     """Return the schedule of an optimizer that `make_optimizer` made."""
-    return getattr(optimizer, "inner_optimizer", optimizer)._learning_rate
+    return _inner(optimizer)._learning_rate
+
+
+def moving_averages(optimizer: keras.optimizers.Optimizer) -> list[tuple[Any, Any]]:
+    """Return each weight that an optimizer trains with its moving average; none without `use_ema`."""
+    inner = _inner(optimizer)
+    if not inner.use_ema:
+        return []
+    return list(zip(inner._trainable_variables, inner._model_variables_moving_average, strict=True))
+
+
+def _inner(optimizer: keras.optimizers.Optimizer) -> keras.optimizers.Optimizer:
+    """Return the optimizer that makes the updates, within one that scales the loss."""
+    return getattr(optimizer, "inner_optimizer", optimizer)

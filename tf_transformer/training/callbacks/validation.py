@@ -11,7 +11,7 @@ import keras
 from tf_transformer.data import Pairs
 from tf_transformer.evaluation import bleu_metric
 from tf_transformer.in_batches import translate_lines
-from tf_transformer.runs.weights import average_name
+from tf_transformer.training.optimizer import moving_averages
 from tf_transformer.training.schedule import Lowered
 from tf_transformer.translation.translator import Translator
 
@@ -22,15 +22,14 @@ def averaged(model: keras.Model) -> Iterator[None]:
 
     Keras's own `SwapEMAWeights` swaps by addition and subtraction, which changes the weights by rounding errors.
     """
-    averages = {variable.path: variable for variable in model.optimizer.variables}
-    weights = [weight for weight in model.trainable_variables if average_name(weight.path) in averages]
-    trained = [weight.numpy() for weight in weights]
-    for weight in weights:
-        weight.assign(averages[average_name(weight.path)].numpy())
+    pairs = moving_averages(model.optimizer)
+    trained = [weight.numpy() for weight, _ in pairs]
+    for weight, average in pairs:
+        weight.assign(average.numpy())
     try:
         yield
     finally:
-        for weight, value in zip(weights, trained, strict=True):
+        for (weight, _), value in zip(pairs, trained, strict=True):
             weight.assign(value)
 
 
