@@ -111,6 +111,16 @@ def test_text_and_output_may_be_elsewhere(corpus: DataConfig, tokenizer: Path, t
     assert not [path for path in elsewhere.rglob("*.preparing/*") if path.is_file()]
 
 
+def test_errors_name_a_corpus_elsewhere(tokenizer: Path, tmp_path: Path, elsewhere: Path) -> None:
+    (elsewhere / "good.tsv").write_text("".join(f"a {i}\tb {i}\n" for i in range(307)))
+    (elsewhere / "bad.tsv").write_text("a\tb\nc\n")
+    data = DataConfig(corpus="elsewhere://good.tsv", extra_corpora=("elsewhere://bad.tsv",))
+    with pytest.raises(InputError, match="^elsewhere://bad.tsv, line 2"):
+        run(plan(data, tokenizer), tmp_path / "prepared")
+    with pytest.raises(InputError, match="^--data elsewhere://missing: there is no such folder"):
+        run(plan(DataConfig(corpus="elsewhere://missing", source="en", target="de"), tokenizer), tmp_path / "prepared")
+
+
 def test_a_pipeline_that_failed_is_gone_on_with(corpus: DataConfig, tokenizer: Path, tmp_path: Path) -> None:
     data = dataclasses.replace(corpus, drop_duplicates=False)
     path = tmp_path / "text" / "train.de.gz"

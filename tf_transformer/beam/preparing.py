@@ -10,9 +10,11 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 
-from tf_transformer.beam.storage import StoredFolder, absolute, copy, is_elsewhere
+from tf_transformer.beam.storage import StoredFolder, absolute, copy, is_elsewhere, naming
+from tf_transformer.data.chunks import Chunk
 from tf_transformer.data.corpora import MANIFEST, STANDARD_INPUT, renamed, without_direction
 from tf_transformer.data.corpora.tsv import ENDINGS
+from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.prepared.shards import shard_name, text_name
 from tf_transformer.data.preparing.chosen import Numbered, numbered_chunks
 from tf_transformer.data.preparing.equal import bounds, hashed, packed_bits, repeated, towards
@@ -82,15 +84,33 @@ class Prepare(beam.PTransform):
 
 def _read(plan: Plan) -> Iterator[Any]:
     """Yield the validation text, and all chunks."""
-    with _fetched(plan) as local:
+    with _fetched(plan) as (local, copies), naming(copies):
         for numbered in enumerate(validation_rows(local)):
             yield beam.pvalue.TaggedOutput(VALIDATION, numbered)
-        yield from numbered_chunks(local)
+        for task in numbered_chunks(local):
+            yield task._replace(chunk=_Copied(task.chunk, copies))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Copied:
+    """A chunk of local copies of corpora. Errors name the corpora."""
+
+    chunk: Chunk
+    copies: dict[str, str]
+
+    def read(self) -> tuple[Pairs, int]:
+        """Return what the chunk does."""
+        with naming(self.copies):
+            return self.chunk.read()
+
+    def digest(self) -> str:
+        """Return what the chunk does."""
+        return self.chunk.digest()
 
 
 @contextlib.contextmanager
-def _fetched(plan: Plan) -> Iterator[Plan]:
-    """Yield the plan with local copies of the corpora that have a scheme."""
+def _fetched(plan: Plan) -> Iterator[tuple[Plan, dict[str, str]]]:
+    """Yield the plan with local copies of the corpora that have a scheme, and the paths of the copies by corpora."""
     with tempfile.TemporaryDirectory() as temporary:
         copies: dict[str, str] = {}
 
@@ -108,7 +128,7 @@ def _fetched(plan: Plan) -> Iterator[Plan]:
                 copies[corpus] = str(place)
             return copies[corpus] + name.removeprefix(corpus)
 
-        yield dataclasses.replace(plan, data=renamed(plan.data, local))
+        yield dataclasses.replace(plan, data=renamed(plan.data, local)), copies
 
 
 def _compared(chunks: beam.PCollection, directions: tuple[str, ...]) -> beam.PCollection:

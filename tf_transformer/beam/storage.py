@@ -1,14 +1,17 @@
 """Files in any place that Beam can reach: on local disks, gs://, s3://, hdfs:// and others."""
 
+import contextlib
 import os
 import shutil
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
+
+from tf_transformer.errors import InputError
 
 AS_IT_IS = CompressionTypes.UNCOMPRESSED
 """Files are read and written unchanged, whatever the ending of their names."""
@@ -72,6 +75,25 @@ def copy(path: str, to: Path) -> None:
     to.parent.mkdir(parents=True, exist_ok=True)
     with FileSystems.open(path, compression_type=AS_IT_IS) as file, to.open("wb") as copied:
         shutil.copyfileobj(file, copied, 1 << 20)
+
+
+@contextlib.contextmanager
+def naming(copies: Mapping[str, str]) -> Iterator[None]:
+    """Let errors name what was copied, not the local copies, which are gone when a user looks for them.
+
+    Args:
+        copies: the paths of the copies, by the names of what was copied.
+
+    Raises:
+        InputError: as it was raised, with other names.
+    """
+    try:
+        yield
+    except InputError as error:
+        message = str(error)
+        for name, path in sorted(copies.items(), key=lambda copied: len(copied[1]), reverse=True):  # 10 before 1
+            message = message.replace(path, name)
+        raise InputError(message) from None
 
 
 def is_elsewhere(path: str) -> bool:

@@ -4,14 +4,14 @@ import contextlib
 import itertools
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import apache_beam as beam
 from apache_beam.ml.inference.base import KeyedModelHandler, ModelHandler, RunInference
 
-from tf_transformer.beam.storage import StoredFolder, absolute, copy, is_elsewhere
+from tf_transformer.beam.storage import StoredFolder, absolute, copy, is_elsewhere, naming
 from tf_transformer.config import DecodingConfig
 from tf_transformer.data.chunks import digest_of, split_lines
 from tf_transformer.errors import InputError
@@ -71,22 +71,33 @@ class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"
     def run_inference(
         self, batch: Sequence[Sequence[str]], model: "TextTranslator", inference_args: dict[str, Any] | None = None
     ) -> Iterator[list[str]]:
-        """Yield the list of translations for each list of sentences."""
+        """Yield the list of translations for each list of sentences.
+
+        Raises:
+            InputError: what should be a list of sentences is none; a sentence cannot be translated.
+        """
         from tf_transformer.in_batches import translate_lines
 
+        for some in batch:
+            _check_list(some)
+
+        def translate(lines: list[str], _: Sequence[int]) -> list[str]:
+            try:
+                return model.translate_strings(lines)
+            except InputError as error:  # once the batch is split up, the first line is the one that fails
+                raise InputError(f"{error}. Received: {_shown(lines[0])}") from None
+
         sentences = itertools.chain.from_iterable(batch)
-        found = translate_lines(
-            lambda lines, _: model.translate_strings(lines),
-            sentences,
-            count=model.count_tokens,
-            batch_tokens=self.batch_tokens,
-        )
+        found = translate_lines(translate, sentences, count=model.count_tokens, batch_tokens=self.batch_tokens)
         for some in batch:
             yield list(itertools.islice(found, len(some)))
 
 
 class Translate(beam.PTransform):
     """Translates elements (key, sentence) to elements (key, translation), with Beam's RunInference.
+
+    A key may be anything that Beam can encode. The job fails at an element that is not such a pair, with an InputError
+    that names its key. To go on without such elements, use `with_exception_handling`.
 
     The arguments are those of `TranslationHandler`.
     """
@@ -95,16 +106,81 @@ class Translate(beam.PTransform):
         self, model: str, decoding: DecodingConfig | None = None, *, batch_tokens: int = 2048, **settings: Any
     ):
         super().__init__()
-        self.handler = TranslationHandler(model, decoding, batch_tokens=batch_tokens, **settings)
+        handler = TranslationHandler(model, decoding, batch_tokens=batch_tokens, **settings)
+        # Elements are checked before they are batched, so that a bad one does not take its batch along.
+        self.inference = RunInference(KeyedModelHandler(handler).with_preprocess_fn(_listed))
+        self.has_dead_letters = False
 
-    def expand(self, sentences: beam.PCollection) -> beam.PCollection:
-        """Return the translations."""
-        return (
-            sentences
-            | "To lists" >> beam.MapTuple(lambda key, sentence: (key, [sentence]))
-            | RunInference(KeyedModelHandler(self.handler))
-            | "From lists" >> beam.MapTuple(lambda key, translations: (key, translations[0]))
+    def with_exception_handling(self, **settings: Any) -> Self:
+        """Return this transform, which then gives two PCollections: the translations, and the dead letters.
+
+        A dead letter is `(element, (type of the exception, its repr, lines of the traceback))`, as that of `beam.Map`.
+        If a batch cannot be translated, each of its elements is a dead letter.
+
+        Args:
+            **settings: those of Beam's `RunInference.with_exception_handling`, such as `threshold`, the share of bad
+                elements, and of bad batches, above which the job fails all the same.
+        """
+        self.inference.with_exception_handling(**settings)
+        self.has_dead_letters = True
+        return self
+
+    def expand(self, sentences: beam.PCollection) -> Any:  # Beam warns of a type that is no PCollection
+        """Return the translations, and with exception handling the dead letters too."""
+        # A bad element is often not of the type that was declared, and so has no place in a PCollection of that type.
+        elements = sentences | "Of any type" >> beam.Map(lambda element: element).with_output_types(Any)
+        found = elements | self.inference
+        good, bad = found if self.has_dead_letters else (found, None)
+        translations = good | "From lists" >> beam.MapTuple(lambda key, translations: (key, translations[0]))
+        if bad is None:
+            return translations
+        batches = bad.failed_inferences | "From batches" >> beam.FlatMap(_letters)
+        return translations, (*bad.failed_preprocessing, batches) | "Dead letters" >> beam.Flatten()
+
+
+def _listed(element: Any) -> tuple[Any, list[str]]:
+    """Return the key and the sentence of an element, the sentence as a list, which `TranslationHandler` takes."""
+    if not isinstance(element, tuple | list) or len(element) != 2:
+        raise InputError(f"an element is not a pair: give (key, sentence). Received: {_typed(element)}")
+    key, sentence = element
+    if not isinstance(sentence, str):
+        raise _not_text(f"the sentence with the key {_shown(key)}", sentence)
+    # Beam cannot encode a lone surrogate, which all translators read as a question mark.
+    return key, [sentence.encode("utf-8", "replace").decode()]
+
+
+def _letters(failed: tuple[list[tuple[Any, list[str]]], Any]) -> Iterator[tuple[tuple[Any, str], Any]]:
+    """Yield a dead letter for each element of a batch that failed."""
+    batch, reason = failed
+    for key, (sentence,) in batch:
+        yield (key, sentence), reason
+
+
+def _check_list(sentences: Any) -> None:
+    """Raise InputError if these are not several strings."""
+    if isinstance(sentences, str | bytes) or not isinstance(sentences, Collection):
+        raise InputError(
+            f"TranslationHandler takes lists of sentences: give [sentence], or use Translate. "
+            f"Received: {_typed(sentences)}"
         )
+    for number, sentence in enumerate(sentences, 1):
+        if not isinstance(sentence, str):
+            raise _not_text(f"sentence {number} of a list of {len(sentences)}", sentence)
+
+
+def _not_text(what: str, sentence: Any) -> InputError:
+    """Return the error for a sentence that is not a string."""
+    advice = "decode it" if isinstance(sentence, bytes) else "give a string, or leave it out"
+    return InputError(f"{what} is not a string: {advice}. Received: {_typed(sentence)}")
+
+
+def _typed(value: Any) -> str:
+    return f"{_shown(value)}, of type {type(value).__name__}"
+
+
+def _shown(value: Any) -> str:
+    """Return what a value is in one line of at most 200 characters, which has room for keys that are paths."""
+    return f"{' '.join(repr(value).splitlines()):.200}"
 
 
 class Block(NamedTuple):
@@ -132,11 +208,13 @@ class TranslateFiles(beam.PTransform):
         handler: the handler that translates.
 
     Raises:
-        InputError: `output` exists.
+        InputError: `inputs` is a string; `output` exists.
     """
 
     def __init__(self, inputs: Sequence[str], output: str, handler: TranslationHandler):
         super().__init__()
+        if isinstance(inputs, str):
+            raise InputError(f"inputs must be a list of files: give [{inputs!r}]. Received: {inputs!r}")
         self.inputs = [absolute(path) for path in inputs]
         self.output = StoredFolder(absolute(output))
         self.handler = handler
@@ -172,9 +250,10 @@ def _blocks(inputs: list[str]) -> Iterator[Block]:
                 path = Path(temporary, name.rpartition("/")[2])
                 copy(name, path)
             first = 1
-            for content in line_blocks(path, LINES):
-                yield Block(number, name, first, content)
-                number, first = number + 1, first + LINES
+            with naming({name: str(path)}):
+                for content in line_blocks(path, LINES):
+                    yield Block(number, name, first, content)
+                    number, first = number + 1, first + LINES
 
 
 def _identity(handler: TranslationHandler) -> str:
