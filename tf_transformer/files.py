@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from tf_transformer.errors import InputError
+
 
 @contextlib.contextmanager
 def written_whole(place: Path) -> Iterator[Path]:
@@ -148,6 +150,26 @@ def settle(folder: Path, head: str) -> None:
     for rest in (new, old):
         if rest.exists():
             shutil.rmtree(rest)
+
+
+REPLACED = "--overwrite would remove it. Give another folder, or move it out first"
+"""Why nothing that a command reads may lie inside a folder whose contents it replaces."""
+
+
+def refuse_inside(folder: str | Path, paths: Iterable[tuple[str, str | Path | None]], why: str) -> None:
+    """Raise InputError if one of some paths is a folder or lies inside it, directly or through links.
+
+    Args:
+        folder: the folder.
+        paths: the paths, each after what the user calls it, such as `--data`; None is passed over.
+        why: what would be lost, and what to do.
+    """
+    for name, path in paths:
+        if path is None:
+            continue
+        forms = ((os.path.abspath(path), os.path.abspath(folder)), (os.path.realpath(path), os.path.realpath(folder)))
+        if any(Path(one).is_relative_to(other) for one, other in forms):
+            raise InputError(f"{name} {path} lies inside {folder}: {why}")
 
 
 def _move(paths: Iterable[Path], to: Path, *, first: str = "", last: str = "") -> None:

@@ -16,6 +16,8 @@ from tf_transformer.errors import InputError
 
 READ = 1 << 20
 """Bytes read at once."""
+PACKED = {".gz": ("gzip", b"\x1f\x8b"), ".zst": ("zstd", b"\x28\xb5\x2f\xfd")}
+"""The kinds of packed files by their endings, and the bytes that they begin with."""
 
 
 @contextlib.contextmanager
@@ -29,6 +31,8 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     """
     try:
         with path.open("rb") as file:
+            if path.suffix in PACKED:
+                _check_packed(path, file)
             if path.suffix == ".gz":
                 with gzip.open(file) as unpacked:
                     yield unpacked  # type: ignore[misc]
@@ -36,12 +40,30 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
                 yield io.BufferedReader(_Zstandard(file), READ)
             else:
                 yield file
-    except (EOFError, zlib.error):
+    except (EOFError, zlib.error, gzip.BadGzipFile):
         raise InputError(f"{path} is not a complete gzip file: copy or download it again") from None
     except zstandard.ZstdError:
         raise InputError(f"{path} is not a complete zstd file: copy or download it again") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _check_packed(path: Path, file: IO[bytes]) -> None:
+    """Raise InputError if a file does not begin as its ending says, unless it is empty."""
+    kind, begins = PACKED[path.suffix]
+    first = file.read(4)
+    file.seek(0)
+    if first and not first.startswith(begins):
+        raise InputError(f"{path} is not a {kind} file: rename it without {path.suffix}, or pack it")
+
+
+def refuse_pipe(path: Path) -> None:
+    """Raise InputError if a path is a pipe or a device, which can be read only once."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(
+            f"{path} can be read only once, and text is read several times: give a file, or pass a .tsv to "
+            "`tf-transformer prepare --data -` on standard input"
+        )
 
 
 class _Zstandard(io.RawIOBase):
@@ -125,6 +147,9 @@ def decoded(lines: Iterable[bytes], name: str, first: int = 1, keep_ends: bool =
     for number, line in enumerate(lines, first):
         if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InputError(f"{name} is UTF-16: convert it, for example with iconv -f UTF-16 -t UTF-8")
+        for ending, (kind, begins) in PACKED.items():
+            if number == 1 and line.startswith(begins):
+                raise InputError(f"{name} is a {kind} file: unpack it, or let its name end in {ending}")
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:

@@ -5,7 +5,15 @@ models=
 for teacher in $teachers; do models="$models --model $teacher"; done
 parts=$translated.parts
 mkdir -p "$parts" "$translated"
-[ -n "$(ls "$parts")" ] || split -l "${LINES:-5000}" -a 4 "$data/train.$source" "$parts/source."
+# Parts of other text, or by other teachers, must not be taken for those of these.
+made_of=$(for teacher in $teachers; do cat "$teacher/config.json" && ls "$teacher/checkpoints"; done |
+    cat - "$data/train.$source" | cksum)
+[ -e "$parts/source.aaaa" ] || echo "$made_of" > "$parts/made_of"
+if [ "$(cat "$parts/made_of" 2>/dev/null)" != "$made_of" ]; then
+    echo "$parts holds translations of other text or by other teachers: remove it and $translated, or choose others" >&2
+    exit 2
+fi
+[ -e "$parts/source.aaaa" ] || split -l "${LINES:-5000}" -a 4 "$data/train.$source" "$parts/source."
 for part in "$parts"/source.*; do
     translation=$parts/target.${part##*.}
     # shellcheck disable=SC2086 # one word for each teacher

@@ -432,6 +432,7 @@ XX_YY = ("--source", "xx", "--target", "yy")
         (["evaluate", *MODEL, *CORPUS, "--split", "tset"], "unknown split 'tset'"),
         (["evaluate", *EXPORT, *CORPUS, "--target", "zz"], "unknown language 'zz'"),
         (["export", "--run-dir", ".", "--output", "new"], ". is not a run directory"),
+        (["export", "--run-dir", "shared_ema", "--output", "shared_ema/export/1"], "it would go with the run"),
         (["export", "--run-dir", "shared_ema", "--output", "new", "--beam-size", "0"], "beam_size must be at least 1"),
         (["info", "."], ". is not a run directory"),
         (["average", "--run-dir", ".", "--last", "1"], ". is not a run directory"),
@@ -442,6 +443,14 @@ XX_YY = ("--source", "xx", "--target", "yy")
         (["train", *CORPUS, "--run-dir", "new"], "give --source and --target"),
         (["train", *CORPUS, *XX_YY, "--run-dir", "shared_ema"], "model.d_model was 8, is 128;"),
         (["train", *CORPUS, *XX_YY, "--run-dir", "new", "--init-from", "."], ". is not a run directory"),
+        (
+            ["train", *CORPUS, *XX_YY, "--init-from", "shared_ema", "--run-dir", "shared_ema", "--overwrite"],
+            "--init-from shared_ema lies inside shared_ema: --overwrite would remove it",
+        ),
+        (
+            ["evaluate", *MODEL, *CORPUS, "--split", "val", "--output", str(FROZEN / "corpus" / "val.yy")],
+            "val.yy is also read, and would be lost: give another file",
+        ),
     ],
 )
 def test_what_files_and_options_show_is_said_without_tensorflow(

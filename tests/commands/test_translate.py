@@ -107,6 +107,7 @@ def test_standard_input_to_a_file_and_a_file_to_standard_output(
         (["--input", "latin.txt"], "latin.txt, line 2: not UTF-8"),
         (["--input", "a.txt", "--output", "."], "--output . is a folder"),
         (["--input", "a.txt", "--output", "x/../a.txt"], "--output x/../a.txt is named twice"),
+        (["--constraints", "a.txt", "--output", "a.txt"], "--output a.txt is also read, and would be lost"),
         (["--input", "a.txt", "--output", "x", "--output", "y"], "Received: 1 inputs, 2 outputs"),
         (["--input", "a.txt", "--output", "a.txt/x"], "a.txt is not a folder"),
     ],

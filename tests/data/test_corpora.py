@@ -1,5 +1,6 @@
 """Tests of reading pairs: folders, .tsv files, TensorFlow Datasets and the corpora that are built in."""
 
+import dataclasses
 import gzip
 import math
 import os
@@ -11,10 +12,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data import Pairs, read
+from tf_transformer.data.chunks import Sentences
 from tf_transformer.data.corpora import open_corpus, validation_split
+from tf_transformer.data.corpora.tsv import SPLITS, TsvLines
+from tf_transformer.data.pairs import escaped
 from tf_transformer.data.toy.copy_task import LENGTH, SYMBOLS
 from tf_transformer.errors import InputError
 
@@ -119,12 +126,6 @@ def test_a_truncated_gzip_file(tmp_path: Path, cut: int) -> None:
     assert "train.en.gz is not a complete gzip file" in message(data)
 
 
-def test_what_is_no_gzip_file(tmp_path: Path) -> None:
-    data = folder(tmp_path, train_de="a\n")
-    (tmp_path / "corpus" / "train.en.gz").write_text("plain text\n")
-    assert "cannot read" in message(data) and "train.en.gz" in message(data)
-
-
 @pytest.mark.parametrize(
     ("settings", "parts"),
     [
@@ -175,14 +176,33 @@ def test_the_split_of_a_pair_depends_on_its_text_and_the_seed_alone(tmp_path: Pa
     assert other and not set(test) <= other
 
 
-def test_the_splits_of_a_tsv_are_the_same_for_ever(tsv: DataConfig) -> None:
+@pytest.mark.parametrize(
+    ("held_out_by", "test", "val"),
+    [
+        ("pair", (25, 47, 141, 180, 191), (140, 154, 181)),
+        ("source", (18, 46, 50, 144, 197), (51,)),
+        (None, (18, 46, 50, 144, 197), (51,)),
+    ],
+)
+def test_the_splits_of_a_tsv_are_the_same_for_ever(
+    tsv: DataConfig, held_out_by: str | None, test: tuple[int, ...], val: tuple[int, ...]
+) -> None:
     """Another hash would put pairs that a model was trained on into its test set.
 
     `printf '0\\tsource 25\\ttarget 25' | sha256sum` begins with 02e9, which is below 0.02 * 0x10000 = 0x051e.
     """
-    held_out = [LINES[i] for i in (25, 47, 141, 180, 191)]
-    assert [line for line in lines_of(tsv, "test") if line in LINES[:200]] == held_out
-    assert [line for line in lines_of(tsv, "val") if line in LINES[:200]] == [LINES[i] for i in (140, 154, 181)]
+    data = dataclasses.replace(tsv, held_out_by=held_out_by)
+    for split, expected in (("test", test), ("val", val)):
+        assert [line for line in lines_of(data, split) if line in LINES[:200]] == [LINES[i] for i in expected]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("uvw")), min_size=1), st.integers(0, 5))
+def test_all_translations_of_a_source_are_in_one_split(pairs: list[tuple[str, str]], seed: int) -> None:
+    block = "".join(f"{source}\t{target}\n" for source, target in pairs).encode()
+    data = DataConfig(corpus="x.tsv", held_out=0.3, held_out_seed=seed)
+    sources = {split: set(TsvLines(data, "x.tsv", 1, block, split).read()[0].sources) for split in SPLITS}
+    assert set().union(*sources.values()) == {source for source, _ in pairs}
+    assert sum(map(len, sources.values())) == len(set().union(*sources.values()))
 
 
 def test_more_is_held_out_of_the_same(tsv: DataConfig) -> None:
@@ -199,14 +219,45 @@ def test_more_is_held_out_of_the_same(tsv: DataConfig) -> None:
         ("a\tb\n".encode("utf-16"), "train", ["pairs.tsv is UTF-16", "iconv -f UTF-16 -t UTF-8"]),
         (b"a\tb\n\xe4\tb\n", "train", ["pairs.tsv, line 2: not UTF-8"]),
         ("a\tb\n", "dev", ["unknown split 'dev'", "pairs.tsv", "test, train, val"]),
-        ("a\tb\n", "val", ["no pair in split 'val'", "data.held_out=0.02"]),
-        ("", "train", ["no pair in split 'train'"]),
+        ("a\tb\n", "val", ["no pair in split 'val'", "data.held_out=0.02", "--validation-data"]),
+        ("a\tb\nc\td\ne\tf\n", "test", ["too few lines for data.held_out=0.02", "--set data.held_out="]),
+        ("", "train", ["no pair in split 'train'", "pairs.tsv is empty"]),
+        ("", "val", ["pairs.tsv is empty"]),
+        (b"\x1f\x8bX", "train", ["pairs.tsv is a gzip file", "end in .gz"]),
     ],
 )
 def test_wrong_tsv_files(tmp_path: Path, raw: bytes | str, split: str, parts: list[str]) -> None:
     received = message(DataConfig(corpus=str(write(tmp_path / "pairs.tsv", raw))), split)
     for part in parts:
         assert part in received
+
+
+@pytest.mark.parametrize("name", ["pairs.tsv", "corpus/train.en", "pairs.tsv.gz"])
+def test_pipes_are_refused_as_such(tmp_path: Path, name: str) -> None:
+    """They can be read only once."""
+    folder(tmp_path, train_en="a\n", train_de="b\n")
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    corpus = tmp_path / name if "tsv" in name else tmp_path / "corpus"
+    received = message(DataConfig(corpus=str(corpus), source="en", target="de"))
+    assert f"{tmp_path / name} can be read only once" in received and "prepare --data -" in received
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "part"),
+    [
+        ("a.tsv.gz", b"a\tb\n", "is not a gzip file: rename it without .gz"),
+        ("a.tsv.zst", b"a\tb\n", "is not a zstd file: rename it without .zst"),
+        ("a.tsv.gz", gzip.compress(b"a\tb\n") + b"more", "is not a complete gzip file"),
+        ("a.tsv.gz", gzip.compress(b"a\tb\n" * 1000)[:-9], "is not a complete gzip file"),
+        ("a.tsv.gz", b"", "a.tsv.gz is empty"),
+        ("a.tsv.zst", b"", "a.tsv.zst is empty"),
+        ("a.tsv", zstandard.compress(b"a\tb\n"), "is a zstd file: unpack it"),
+    ],
+)
+def test_files_that_are_not_what_their_name_says(tmp_path: Path, name: str, raw: bytes, part: str) -> None:
+    (tmp_path / name).write_bytes(raw)
+    assert part in message(DataConfig(corpus=str(tmp_path / name)))
 
 
 def test_a_tsv_keeps_empty_sides_and_odd_characters(tmp_path: Path) -> None:
@@ -237,8 +288,25 @@ def test_toy() -> None:
 
 def test_fingerprints_tell_texts_apart() -> None:
     pairs = [Pairs(["a"], ["b"]), Pairs(["b"], ["a"]), Pairs(["a", "b"], []), Pairs(["a", "c"], ["b", "d"])]
+    pairs += [Pairs(["a\nb"], ["c"]), Pairs(["a", "b"], ["c"]), Pairs(["a\0b"], ["c"]), Pairs(["a"], ["b\0c"])]
     assert len({each.fingerprint for each in pairs}) == len(pairs)
+    assert len({Sentences(each).digest() for each in pairs}) == len(pairs)
     assert Pairs(["a"], ["b"]).fingerprint == pairs[0].fingerprint
+
+
+SIDE = st.text(st.sampled_from("a\0\x01\nn10"), max_size=4)
+
+
+@given(st.lists(SIDE, max_size=3), st.lists(SIDE, max_size=3))
+def test_what_is_escaped_can_be_joined(one: list[str], other: list[str]) -> None:
+    for separator in "\0\n":
+        joined = [separator.join([*map(escaped, texts), ""]) for texts in (one, other)]
+        assert (joined[0] == joined[1]) == (one == other)
+
+
+def test_hashes_of_ordinary_text_stay() -> None:
+    """Runs and prepared corpora hold them."""
+    assert Pairs(["Ein Hund\u00a0läuft.", "Ja\t!"], ["x", "👍🏽"]).fingerprint == "8d7d75c8fa423ae1"
 
 
 BUILDER = """

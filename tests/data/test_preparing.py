@@ -22,7 +22,7 @@ from tf_transformer.data import encode, read, toy
 from tf_transformer.data.corpora import folder, tsv
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.prepared import Prepared
-from tf_transformer.data.preparing import Plan, equal, plan_of, prepare, sample, shard
+from tf_transformer.data.preparing import Plan, equal, plan_of, preparation, prepare, sample, shard
 from tf_transformer.data.preparing.prepare import work_folder
 from tf_transformer.data.preparing.workers import Workers
 from tf_transformer.errors import InputError
@@ -194,8 +194,7 @@ def test_text_that_changed_while_preparation_was_stopped_is_read_anew(
 ) -> None:
     wanted, output = plan(corpus), tmp_path / "prepared"
     with monkeypatch.context() as patch:
-        # The package has a function of the module's name, which hides the module.
-        patch.setattr(sys.modules["tf_transformer.data.preparing.prepare"], "assemble", _interrupted)
+        patch.setattr(preparation, "assemble", _interrupted)
         with pytest.raises(KeyboardInterrupt):
             prepare(wanted, output)
     path = tmp_path / "text" / "train.de.gz"
@@ -345,9 +344,169 @@ def test_an_output_that_is_there_is_left_alone(
     with caplog.at_level("INFO"):
         prepare(plan(data), prepared)
     assert "is already prepared" in caplog.text
-    with pytest.raises(InputError, match="already exists"):
+    assert [path.name for path in tmp_path.iterdir()] == ["prepared"]
+    with pytest.raises(InputError, match="was prepared with other settings: give --overwrite"):
         prepare(plan(data, vocab_size=300), prepared)
+    (tmp_path / "mine").mkdir()
+    for overwrite in (False, True):
+        with pytest.raises(InputError, match="mine exists and is no prepared corpus"):
+            prepare(plan(data), tmp_path / "mine", overwrite=overwrite)
     assert files(prepared) == before
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_other_text_is_not_taken_for_the_prepared_one(corpus: DataConfig, tmp_path: Path, split: str) -> None:
+    output = tmp_path / "prepared"
+    prepare(plan(corpus), output)
+    before = files(output)
+    path = tmp_path / "text" / f"{split}.de.gz"
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in [*lines[:-1], "anders"]).encode()))
+    with pytest.raises(InputError, match="was prepared from other text: give --overwrite"):
+        prepare(plan(corpus), output)
+    assert files(output) == before
+    prepare(plan(corpus), output, overwrite=True)
+    prepare(plan(corpus), tmp_path / "other")
+    assert files(output) == files(tmp_path / "other") != before
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_another_pipe_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["prepare", "--vocab-size", "300", "--data", "-", "--output", str(tmp_path / "prepared")]
+    texts = ["".join(f"{word} {i}\t{word} {i}\n" for i in range(211)) for word in ("one", "other")]
+    codes = []
+    for text, *more in ((texts[0],), (texts[0],), (texts[1],), (texts[1], "--overwrite"), (texts[1],)):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+        codes.append(main([*command, *more]))
+    assert codes == [0, 0, 2, 0, 0]
+    assert "was prepared from other text" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["prepared"]
+
+
+def test_another_tokenizer_of_the_same_name_is_seen(tmp_path: Path) -> None:
+    data = DataConfig(corpus="toy", train_split="val")
+    for size in (400, 500):
+        made = prepare(plan(data, vocab_size=size), tmp_path / str(size))
+        assert made is not None
+        (tmp_path / "my.model").write_bytes(made.vocabularies[0].model)
+        if size == 400:
+            prepare(plan(data, file=str(tmp_path / "my.model")), tmp_path / "prepared")
+    with pytest.raises(InputError, match="was prepared with other tokenizers: give --overwrite"):
+        prepare(plan(data, file=str(tmp_path / "my.model")), tmp_path / "prepared")
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("killed_at", ["assemble", "rename"])
+def test_overwriting_goes_on_where_it_was_stopped(
+    corpus: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed_at: str
+) -> None:
+    output, wanted = tmp_path / "prepared", plan(corpus, vocab_size=350)
+    prepare(plan(corpus), output)
+    before = files(output)
+    with monkeypatch.context() as patch:
+        if killed_at == "assemble":
+            patch.setattr(preparation, "assemble", _interrupted)
+        else:
+            rename = Path.rename
+            patch.setattr(
+                Path,
+                "rename",
+                lambda path, to: _interrupted() if path.name == "result" else rename(path, to),  # type: ignore[func-returns-value]
+            )
+        with pytest.raises(KeyboardInterrupt):
+            prepare(wanted, output, overwrite=True)
+    if killed_at == "assemble":
+        assert files(output) == before
+    prepare(wanted, output, overwrite=True)
+    prepare(wanted, tmp_path / "other")
+    assert files(output) == files(tmp_path / "other")
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_a_part_with_another_setting_takes_nothing_from_the_others(corpus: DataConfig, tmp_path: Path) -> None:
+    output, work = tmp_path / "prepared", work_folder(tmp_path / "prepared")
+    prepare(plan(corpus), output, part=(1, 3))
+    before = {path: path.read_bytes() for path in work.rglob("*") if path.is_file()}
+    assert len(before) > 3
+    changed = dataclasses.replace(corpus, max_length=63)
+    with pytest.raises(InputError, match=r"begun with other settings.*Received: data.max_length=63"):
+        prepare(plan(changed), output, part=(2, 3))
+    assert {path: path.read_bytes() for path in work.rglob("*") if path.is_file()} == before
+    for part in (2, 3, 1, 2, 3):
+        prepare(plan(corpus), output, part=(part, 3))
+    assert Prepared(output).corpora
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("part", [(1, 1), (1, 2)])
+def test_text_without_a_pair_leaves_nothing(tmp_path: Path, part: tuple[int, int]) -> None:
+    (tmp_path / "text").mkdir()
+    for language in ("en", "de"):
+        (tmp_path / "text" / f"train.{language}").write_text("a b c d e f g h\n" * 500)
+        (tmp_path / "text" / f"val.{language}").write_text("a\n")
+    data = DataConfig(corpus=str(tmp_path / "text"), source="en", target="de", max_length=2)
+    for number in range(1, part[1]):
+        assert prepare(plan(data, vocab_size=290), tmp_path / "prepared", part=(number, part[1])) is None
+    with pytest.raises(InputError, match="no pair to train on"):
+        prepare(plan(data, vocab_size=290), tmp_path / "prepared", part=(part[1], part[1]))
+    if part == (1, 1):
+        assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+def test_scores_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    for corpus in ("toy", "copy", str(tmp_path)):
+        with pytest.raises(InputError, match=r"data.min_score reads scores from the third column of a .tsv"):
+            plan(DataConfig(corpus=corpus, min_score=0.5, source="en", target="de"))
+
+
+NUL = [("x\0y", "z"), ("x", "y\0z"), ("x", "y\0z"), ("x\0", "yz"), ("x", "\0yz")]
+
+
+def test_pairs_with_nul_are_equal_only_to_themselves(tmp_path: Path) -> None:
+    (tmp_path / "text.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in NUL), newline="\n")
+    data = DataConfig(corpus=str(tmp_path / "text.tsv"), held_out=1e-9, drop_duplicates=True, validation_corpus="toy")
+    made = prepare(plan(data, vocab_size=300), tmp_path / "prepared")
+    assert made is not None
+    assert made.corpora[0]["dropped"]["equal"] == 1
+
+
+SPACES = ["\u0085", "\u2028", "\x1c", "\u3000", " ", "\t", "\xa0"]
+
+
+def test_blank_pairs_are_empty_and_no_copies(tmp_path: Path) -> None:
+    """Whatever Unicode counts as white space: one of both is the reason, and the pair is left out."""
+    (tmp_path / "text").mkdir()
+    for split, lines in (("train", [*SPACES, "ein Wort", "same"]), ("val", ["a"])):
+        for language in ("en", "de"):
+            other = "a word" if language == "de" else "ein Wort"
+            text = "".join(f"{other if line == 'ein Wort' else line}\n" for line in lines)
+            (tmp_path / "text" / f"{split}.{language}").write_text(text, newline="\n")
+    data = DataConfig(corpus=str(tmp_path / "text"), source="en", target="de", drop_copies=True)
+    made = prepare(plan(data, vocab_size=290), tmp_path / "prepared")
+    assert made is not None
+    assert {why: count for why, count in made.corpora[0]["dropped"].items() if count} == {
+        "copy": 1,
+        "empty": len(SPACES),
+    }
+
+
+def test_a_full_disk_is_called_so(tmp_path: Path) -> None:
+    """NumPy's writer would say neither the reason nor the file."""
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(tmp_path)], capture_output=True
+    ).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        pairs = Pairs([str(i) for i in range(9000)], ["x"] * 9000)
+        task = SimpleNamespace(number=0, corpus=0, chunk=SimpleNamespace(digest=lambda: "", read=lambda: (pairs, 0)))
+        with pytest.raises(OSError, match=r"No space left on device: .*00000\.hashes\.npy"):
+            equal.Hashing(tmp_path, ("",))(task)  # type: ignore[arg-type]
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
 
 
 def test_large_vocabularies_have_wider_ids() -> None:
@@ -365,6 +524,7 @@ def test_large_vocabularies_have_wider_ids() -> None:
         ([], "no data: give --data"),
         (["--data", "nowhere.tsv"], "there is no such folder"),
         (["--data", "copy", "--tokenizer", "nowhere.model"], "nowhere.model"),
+        (["--data", "copy", "--part", "1/2", "--overwrite"], "--overwrite is not for one of several parts"),
     ],
 )
 def test_wrong_options_are_refused(

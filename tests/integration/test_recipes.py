@@ -154,6 +154,10 @@ def test_distillation_goes_from_teachers_to_a_student_and_goes_on(tmp_path):
     described = json.loads((tmp_path / "runs/student/config.json").read_text())
     assert described["data"]["train"]["pairs"] == 600
     assert described["config"]["model"]["num_decoder_layers"] == 1
+    (data / "train.en").write_text("Other text.\n" * 300)
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=os.environ | options)
+    assert refused.returncode == 2
+    assert "holds translations of other text or by other teachers" in refused.stderr
 
 
 @pytest.mark.long

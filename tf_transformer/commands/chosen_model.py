@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tf_transformer import config
 from tf_transformer.commands.options import add_settings, only, settings_given
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow, said_on_failure
+from tf_transformer.commands.resolve import warn_of_idle
 from tf_transformer.data.corpora import direction_of
 from tf_transformer.errors import InputError
 from tf_transformer.progress import waiting_for
@@ -140,7 +141,9 @@ def chosen_model(options: argparse.Namespace) -> ChosenModel:
     else:
         described = run = RunDirectory(path)
         run.best_checkpoint()  # there must be one
-    decoding = config.override(described.config, *given.values()).decoding
+    resolved = config.override(described.config, *given.values())
+    warn_of_idle(resolved, given.values())
+    decoding = resolved.decoding
     decoding.check_languages(described.languages)
     names = frozenset().union(*(layer["decoding"] for layer in given.values()))
     runs = [RunDirectory(folder) for folder in others]

@@ -68,6 +68,8 @@ def run(options: argparse.Namespace) -> None:
     chosen = chosen_model(options)
     data = _data(chosen, options)
     pairs = _split(data, options)
+    if options.output:
+        check_output("--output", Path(options.output), [options.compare, *open_corpus(data).files(options.split)])
     model = chosen.between(data).open()
     others = _others(options, pairs) if options.compare else None  # first: it may be refused
     start = time.perf_counter()

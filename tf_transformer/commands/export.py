@@ -10,7 +10,9 @@ from tf_transformer import config
 from tf_transformer.commands.checks import check_place
 from tf_transformer.commands.chosen_model import add_search, search_given
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.resolve import warn_of_idle
 from tf_transformer.errors import InputError
+from tf_transformer.files import refuse_inside
 
 SUMMARY = "Write a run as a SavedModel from strings to strings, or for LiteRT or CTranslate2."
 EXAMPLE = "tf-transformer export --run-dir runs/toy --output saved_models/toy/1"
@@ -90,6 +92,7 @@ def run(options: argparse.Namespace) -> None:
 
     runs = [RunDirectory(folder) for folder in options.run_dir]
     for run in runs:
+        refuse_inside(run.path, [("--output", options.output)], "it would go with the run. Give a folder outside")
         run.best_checkpoint()  # refused before TensorFlow is imported
     trained = runs[0]
     given = search_given(options)
@@ -104,7 +107,9 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"--quantize is for --format litert. Received: --format {options.format}")
     if form.package and importlib.util.find_spec(form.package) is None:
         raise InputError(f"the package {form.package} is missing: pip install 'tf-transformer[{form.package}]'")
-    decoding = config.override(trained.config, *given.values()).decoding
+    resolved = config.override(trained.config, *given.values())
+    warn_of_idle(resolved, given.values())
+    decoding = resolved.decoding
     decoding.check_languages(trained.languages)
     if not form.no_search:
         decoding.check_directed(trained.languages)

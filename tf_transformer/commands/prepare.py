@@ -1,21 +1,25 @@
 """`tf-transformer prepare`."""
 
 import argparse
+import logging
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tf_transformer.commands.checks import check_place
-from tf_transformer.commands.options import DATA_HELP, positive
+from tf_transformer.commands.options import DATA_HELP, positive, settings_given
 from tf_transformer.commands.quiet_tensorflow import import_tensorflow
 from tf_transformer.commands.resolve import add_text, resolve
 from tf_transformer.config import Config
 from tf_transformer.data.corpora import STANDARD_INPUT, check_training_splits, open_corpus, training_data
 from tf_transformer.errors import InputError
+from tf_transformer.files import REPLACED, refuse_inside
 
 if TYPE_CHECKING:
     from tf_transformer.data.preparing import Plan
+
+log = logging.getLogger(__name__)
 
 SUMMARY = "Filter and tokenise a large corpus once, on all cores, so that training on it starts in seconds."
 EXAMPLE = "tf-transformer prepare --data toy --vocab-size 1000 --output prepared/toy"
@@ -34,11 +38,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="K/N",
         help="the part of this machine, of N that see the same --output: each is given the same command but for K",
     )
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace a corpus in --output that was prepared from other text or with other settings (default: refuse)",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
     """Prepare a corpus."""
     resolved = resolve(options)
+    _warn_of_what_training_takes(options)
     part = _part(options.part)
     _check(resolved, options)
     if any(open_corpus(one).needs_tensorflow for one in training_data(resolved.data) if one.corpus != STANDARD_INPUT):
@@ -46,9 +56,21 @@ def run(options: argparse.Namespace) -> None:
     from tf_transformer.data.preparing import prepare
 
     workers = options.workers or len(os.sched_getaffinity(0))
-    prepared = prepare(planned(resolved), Path(options.output), workers=workers, part=part)
+    prepared = prepare(planned(resolved), Path(options.output), workers=workers, part=part, overwrite=options.overwrite)
     if prepared is not None:
         print(f"prepared: {options.output}, {sum(corpus['pairs'] for corpus in prepared.corpora):,} pairs")
+
+
+def _warn_of_what_training_takes(options: argparse.Namespace) -> None:
+    """Warn of `--set` with settings that only training takes."""
+    for option, layer in settings_given(options).items():
+        taken = all(
+            section in ("data", "tokenizer") and not (section == "data" and key in ("weights", "batch_tokens"))
+            for section, settings in layer.items()
+            for key in settings
+        )
+        if option.startswith("--set ") and not taken:
+            log.warning("%s has no effect on a prepared corpus: give it to train", option)
 
 
 def planned(resolved: Config) -> "Plan":
@@ -81,6 +103,15 @@ def _check(resolved: Config, options: argparse.Namespace) -> None:
     if data.prepared is not None:
         raise InputError(f"--data {data.prepared} is prepared already: train on it")
     check_place("--output", options.output)
+    from tf_transformer.data.preparing.plan import sources_of  # NumPy takes a while
+
+    sources = sources_of(resolved)
+    for _, source in sources:
+        refuse_inside(source, [("--output", options.output)], "it would be part of its own text. Give a folder outside")
+    if options.overwrite:
+        refuse_inside(options.output, [*sources, ("--config", options.config)], REPLACED)
+        if options.part is not None:
+            raise InputError(f"--overwrite is not for one of several parts: remove {options.output} first")
     if not any(name.split(":")[0] == STANDARD_INPUT for name in names):
         check_training_splits(data)
     elif options.part is not None:

@@ -2,13 +2,15 @@
 
 import argparse
 import dataclasses
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tf_transformer import config
 from tf_transformer.commands.options import DATA_HELP, add_settings, settings_given
+from tf_transformer.config.idle import without_effect
 from tf_transformer.config.overrides import read_toml
-from tf_transformer.data.corpora import is_prepared
+from tf_transformer.data.corpora import is_drawn, is_prepared
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from tf_transformer.data.prepared import Prepared
 
 Layer = Mapping[str, Any]
+
+log = logging.getLogger(__name__)
 
 AUTO = "auto"
 """What `data.batch_tokens` is set to if it is to be found."""
@@ -72,7 +76,18 @@ def resolve(options: argparse.Namespace, run_dir: str | None = None) -> config.C
     for key in ("input_vocab_size", "target_vocab_size"):
         if (size := getattr(resolved.model, key)) is not None:
             raise InputError(f"model.{key} comes from the tokenizer: set tokenizer.vocab_size. Received: {size}")
+    warn_of_idle(resolved, (file, *settings_given(options).values()))
     return resolved
+
+
+def warn_of_idle(resolved: config.Config, layers: Iterable[Layer]) -> None:
+    """Warn of those settings in the layers that have no effect."""
+    given = [f"{section}.{key}" for layer in layers for section, settings in layer.items() for key in settings]
+    for line in without_effect(resolved, given):
+        log.warning("%s", line)
+    for name in ("data.held_out", "data.held_out_seed"):
+        if name in given and resolved.data.corpus and not is_drawn(resolved.data):
+            log.warning("%s has no effect: only a .tsv is split by chance", name)
 
 
 def finds_batches(options: argparse.Namespace) -> bool:
@@ -107,6 +122,11 @@ def _prepared(layers: Sequence[Layer]) -> "Prepared | None":
         return None
     if extra := [name for layer in layers for name in dict(layer.get("data", {})).get("extra_corpora", ())]:
         raise InputError(f"--data {path} is a prepared corpus: it is trained on alone. Received: {extra[0]} besides")
+    if held_out := _last(layers, "data", "validation_corpus"):
+        raise InputError(
+            f"--data {path} is a prepared corpus, which has its validation text: leave --validation-data out, or give "
+            f"it to prepare. Received: {held_out}"
+        )
     from tf_transformer.data.prepared import Prepared  # NumPy takes a while
 
     return Prepared(path)

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -29,10 +29,12 @@ def check_input(option: str, path: Path) -> int | None:
         return sum(1 for _ in decoded(file, os.fspath(path)))
 
 
-def check_output(option: str, path: Path) -> None:
-    """Raise InputError where a file cannot be written."""
+def check_output(option: str, path: Path, read: Iterable[str | Path | None] = ()) -> None:
+    """Raise InputError where a file cannot be written, or is one of those that are read."""
     if path.is_dir():
         raise InputError(f"{option} {path} is a folder: give a file")
+    if path.is_file() and any(other and os.path.realpath(other) == os.path.realpath(path) for other in read):
+        raise InputError(f"{option} {path} is also read, and would be lost: give another file")
     check_place(option, os.fspath(path.parent))
 
 

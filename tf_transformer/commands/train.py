@@ -14,6 +14,7 @@ from tf_transformer.config.overrides import settings_help
 from tf_transformer.config.training import STRATEGIES
 from tf_transformer.data.corpora import check_training_splits, is_prepared
 from tf_transformer.errors import InputError
+from tf_transformer.files import REPLACED, refuse_inside
 
 if TYPE_CHECKING:
     from tf_transformer.runs.directory import RunDirectory
@@ -84,9 +85,12 @@ def _with_batches_found(resolved: config.Config, run_dir: str) -> config.Config:
 def _check_without_tensorflow(resolved: config.Config, options: argparse.Namespace) -> None:
     """Raise InputError for what files and options show to be wrong: importing TensorFlow takes seconds."""
     from tf_transformer.data.prepared import Prepared
+    from tf_transformer.data.preparing.plan import sources_of
     from tf_transformer.runs.directory import find_run  # NumPy takes a while
 
     found = find_run(Path(options.run_dir))
+    if options.overwrite:
+        refuse_inside(options.run_dir, [*sources_of(resolved), ("--config", options.config)], REPLACED)
     if resolved.data.prepared is not None:
         Prepared(resolved.data.prepared).refuse_differences(resolved.data, resolved.tokenizer)
     elif not (found and not options.overwrite and _is_kept(found, resolved)):

@@ -152,7 +152,7 @@ def _check_files(options: argparse.Namespace) -> list[int | None]:
             f"{len(options.output)} outputs"
         )
     for output in options.output:
-        check_output("--output", Path(output))
+        check_output("--output", Path(output), [options.constraints])
         if [*map(os.path.realpath, (*options.input, *options.output))].count(os.path.realpath(output)) > 1:
             raise InputError(f"--output {output} is named twice: give another file")
     # All of them are read before the model is loaded: a bad line is named now, and not after hours.

@@ -28,7 +28,13 @@ class DataConfig(Section):
     train_split: str = setting("train", "split to train on")
     validation_split: str | None = setting(None, "split to validate on; by default val, valid, validation or dev")
     held_out: float = setting(0.02, "share of a .tsv held out for val, and as much again for test", above=0, below=0.5)
-    held_out_seed: int = setting(0, "seed that decides which pairs of a .tsv are held out", at_least=0)
+    held_out_seed: int = setting(0, "seed that decides what of a .tsv is held out", at_least=0)
+    held_out_by: str | None = setting(
+        None,
+        "what of a .tsv is held out: source, each source with all of its translations, or pair, each pair by itself; "
+        "by default source, but pair in runs that began before there was a choice",
+        choices=("source", "pair"),
+    )
     max_length: int = setting(
         128, "most tokens of a side; a pair with a longer side is dropped and counted", at_least=2, at_most=MAX_TOKENS
     )

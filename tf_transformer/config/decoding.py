@@ -97,6 +97,11 @@ class DecodingConfig(Section):
                 "coverage_penalty ranks the hypotheses of a beam: give a beam_size above 1, and no temperature. "
                 f"Received: beam_size={self.beam_size}, temperature={self.temperature}"
             )
+        if self.max_length is not None and self.min_length > self.max_length:
+            raise InputError(
+                f"min_length must be at most max_length. Received: min_length={self.min_length}, "
+                f"max_length={self.max_length}"
+            )
         if self.temperature is None and (self.top_k or self.top_p < 1):
             raise InputError(
                 "top_k and top_p are for sampling: give a temperature, such as 1. "

@@ -39,7 +39,9 @@ class TrainingConfig(Section):
         0.0, "weight decay of AdamW, multiplied by the learning rate in each update; 0 uses Adam", at_least=0
     )
     clip_norm: float = setting(0.0, "highest global norm of the gradient; 0 disables clipping", at_least=0)
-    accumulate: int = setting(1, "number of parts of an update, each of data.batch_tokens", at_least=1)
+    accumulate: int = setting(
+        1, "how many times data.batch_tokens an update has; it is computed in parts of data.batch_tokens", at_least=1
+    )
     label_smoothing: float = setting(
         0.1, "share of the probability spread over the vocabulary (paper 5.4)", at_least=0, below=1
     )

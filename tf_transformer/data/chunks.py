@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from tf_transformer.data.pairs import Pairs
+from tf_transformer.data.pairs import Pairs, escaped
 from tf_transformer.lines import decoded
 
 LINES = 131_072
@@ -61,7 +61,7 @@ class Sentences:
 
     def digest(self) -> str:
         """Return a digest of the text."""
-        return digest_of(*("\n".join(side).encode("utf-8", "surrogatepass") for side in self.text))
+        return digest_of(*("\n".join(map(escaped, side)).encode("utf-8", "surrogatepass") for side in self.text))
 
 
 def sentence_chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[Sentences]:

@@ -22,5 +22,20 @@ class Pairs(NamedTuple):
         """A hash of the text. Equal texts have equal fingerprints."""
         digest = hashlib.sha256()
         for side in self:
-            digest.update("\n".join(side).encode("utf-8", "surrogatepass") + b"\0")
+            digest.update("\n".join(map(escaped, side)).encode("utf-8", "surrogatepass") + b"\0")
         return digest.hexdigest()[:16]
+
+
+def is_blank(text: str) -> bool:
+    """Say whether a sentence has nothing but white space, as Unicode defines it, and counts as empty."""
+    return not text.strip()
+
+
+def escaped(text: str) -> str:
+    """Return text without line feeds and NULs, so that it can be joined by them before it is hashed.
+
+    Different texts stay different. Text that has no control character stays as it is, and so does its hash.
+    """
+    if text.isprintable():
+        return text
+    return text.replace("\x01", "\x01\x01").replace("\n", "\x01n").replace("\0", "\x010")

@@ -20,6 +20,8 @@ LITERT_MODEL = "model.tflite"
 WARM_UP = Path("assets.extra", "tf_serving_warmup_requests")
 """The file, within an export, of the requests that a server runs first (TensorFlow Serving's "SavedModel warmup")."""
 
+WITHOUT_KEY = {"data": {"held_out_by": "pair"}}
+"""What descriptions mean that were written before a setting existed."""
 LANGUAGES = ("source_language", "target_language")
 """The names of the languages in the settings of the search and in the inputs of signatures."""
 
@@ -93,7 +95,7 @@ class Described:
     def __init__(self, path: str | Path):
         self.path = Path(path)
         self.description = describe(self.path)
-        self.config = override(Config(), self.description["config"])
+        self.config = override(Config(), WITHOUT_KEY, self.description["config"])
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -39,9 +39,10 @@ MAY_BE_LEFT_OUT = {
     ("model", "target_vocab_size"),
     ("data", "source"),
     ("data", "target"),
+    ("data", "held_out_by"),
 }
-"""The settings that may be left out when a run starts or continues. Sizes come from the tokenizer. Languages that may
-be left out are only names and do not change the text."""
+"""The settings that may be left out when a run starts or continues. Sizes come from the tokenizer, and how a .tsv is
+split from the run. Languages that may be left out are only names and do not change the text."""
 
 Made = TypeVar("Made")
 

@@ -9,7 +9,7 @@ from tf_transformer.config import DataConfig
 from tf_transformer.data.chunks import LINES, LinePairs
 from tf_transformer.data.corpora.languages import languages_of
 from tf_transformer.errors import InputError, unknown
-from tf_transformer.lines import line_blocks
+from tf_transformer.lines import line_blocks, refuse_pipe
 
 ENDINGS = ("", ".gz", ".zst")
 """The endings of a file, of which the first that exists is taken."""
@@ -37,7 +37,7 @@ class Folder:
 
     def splits(self) -> tuple[str, ...]:
         """Return the names of the splits that exist in both languages."""
-        files = {_plain(path.name) for path in self.folder.iterdir() if path.is_file()}
+        files = {_plain(path.name) for path in self.folder.iterdir() if not path.is_dir()}
         for language in self.languages:
             if not any(name.endswith(f".{language}") for name in files):
                 found = {name.rpartition(".")[2] for name in files if "." in name}
@@ -75,6 +75,8 @@ class Folder:
         """Return the files of both sides of a split."""
         known = self.splits()
         files = [self._find(split, language) for language in self.languages]
+        for file in files:
+            refuse_pipe(file)
         there = [file.is_file() for file in files]
         if any(there) and not all(there):
             missing, other = files if there[1] else reversed(files)

@@ -16,6 +16,7 @@ from tf_transformer.data.corpora.tfds import Tfds
 from tf_transformer.data.corpora.tsv import Tsv
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError, unknown
+from tf_transformer.lines import line_blocks, refuse_pipe
 
 KINDS = (BuiltIn, Tfds, Tsv, Folder)
 """The kinds of corpora; the first that takes a name opens it. Each has `takes(name)`, and is a `Corpus`."""
@@ -73,6 +74,7 @@ def open_corpus(data: DataConfig) -> Corpus:
     if name == STANDARD_INPUT:
         raise InputError("--data -: only prepare reads standard input. Prepare the text, and train on the result")
     if Path(name).exists():
+        refuse_pipe(Path(name))
         raise InputError(f"--data {name}: a file must be a .tsv, .tsv.gz or .tsv.zst of source TAB target")
     if "/" in name or "." in name:
         raise InputError(f"--data {name}: there is no such folder and no such .tsv, .tsv.gz or .tsv.zst file")
@@ -92,7 +94,7 @@ def read(data: DataConfig, split: str) -> Pairs:
     """
     pairs = joined(open_corpus(data).chunks(split))
     if not pairs.sources:
-        raise InputError(f"{data.corpus} has no pair in split {split!r}{why_empty(data)}")
+        raise InputError(f"{data.corpus} has no pair in split {split!r}{why_empty(data, split)}")
     return pairs
 
 
@@ -113,9 +115,32 @@ def text_files(data: DataConfig) -> list[Any]:
     return found
 
 
-def why_empty(data: DataConfig) -> str:
-    """Return why a split of a corpus may be empty, if that is known."""
-    return f" (too few lines for data.held_out={data.held_out})" if Tsv.takes(data.corpus or "") else ""
+def paths_of(data: DataConfig) -> list[str]:
+    """Return the paths of the files and folders that the text is read from, or that of the prepared corpus alone."""
+    if data.prepared is not None:
+        return [data.prepared]
+    names = [without_direction(name)[0] for name in (data.corpus, *data.extra_corpora, data.validation_corpus) if name]
+    return [name for name in names if Path(name).exists() and not (BuiltIn.takes(name) or Tfds.takes(name))]
+
+
+def is_drawn(data: DataConfig) -> bool:
+    """Say whether one of the corpora is a .tsv, whose splits are drawn and whose pairs may have scores."""
+    names = [without_direction(one.corpus or "")[0] for one in training_data(data)]
+    return any(Tsv.takes(name) or name == STANDARD_INPUT for name in names)
+
+
+def why_empty(data: DataConfig, split: str) -> str:
+    """Return why a split of a corpus has no pair and what to do, if that is known."""
+    corpus = open_corpus(data)
+    files = corpus.files(split)
+    if files and not any(any(line_blocks(file, 1)) for file in files):
+        return f": {files[0]} is empty"
+    if not isinstance(corpus, Tsv) or split == "train":
+        return ""
+    return (
+        f": it has too few lines for data.held_out={data.held_out}, the share that is drawn. Give text of its own by "
+        "--validation-data, or hold out a larger share, such as by --set data.held_out=0.1"
+    )
 
 
 def check_training_splits(data: DataConfig) -> None:

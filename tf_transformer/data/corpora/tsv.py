@@ -74,7 +74,7 @@ class TsvLines:
             is_scored = self.data.min_score is not None and bool(line)
             if len(columns) != 2 + is_scored:
                 raise self._wrong_columns(number, columns)
-            if (self._split_of("\t".join(columns[:2])) if line else "train") != self.split:
+            if (self._split_of(*columns[:2]) if line else "train") != self.split:
                 continue
             if wanted is not None and is_scored and not self._score(number, columns[2]) >= wanted:
                 low += 1
@@ -100,8 +100,12 @@ class TsvLines:
         except ValueError:
             raise InputError(f"{self.name}, line {number}: the score must be a number. Received: {text!r}") from None
 
-    def _split_of(self, pair: str) -> str:
-        """Return the split of a pair. It depends only on the text and the seed, so that equal pairs share a split."""
-        digest = hashlib.sha256(f"{self.data.held_out_seed}\t{pair}".encode()).digest()
+    def _split_of(self, source: str, target: str) -> str:
+        """Return the split of a pair. It depends only on the seed and the source, which all its translations share.
+
+        Of runs from before `data.held_out_by`, it depends on the target as well.
+        """
+        text = f"{source}\t{target}" if self.data.held_out_by == "pair" else source
+        digest = hashlib.sha256(f"{self.data.held_out_seed}\t{text}".encode()).digest()
         place, held_out = int.from_bytes(digest[:8]) / 2**64, self.data.held_out
         return "test" if place < held_out else "val" if place < 2 * held_out else "train"

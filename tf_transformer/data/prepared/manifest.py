@@ -24,6 +24,8 @@ FORMAT_VERSION = 1
 BLOCK_TABLE, VALIDATION = "blocks.npy", "validation.jsonl"
 NAMES = ("corpus", "extra_corpora", "validation_corpus")
 """The settings of data that say where the text was."""
+WITHOUT_KEY = {"data": {"held_out_by": "pair"}}
+"""What manifests mean that were written before a setting existed."""
 FREE = (*NAMES, "prepared", "weights", "batch_tokens", "bpe_dropout")
 """The settings of data that training may change: where the text is, and how batches are formed."""
 
@@ -123,7 +125,8 @@ class Prepared:
             f"{section}.{key} was {before!r}, is {wanted[section][key]!r}"
             for section in wanted
             for key, before in self._of(section).items()
-            if _listed(wanted[section][key]) != before and not (section == "data" and key in FREE)
+            if _listed(wanted[section][key]) != before
+            and not (section == "data" and (key in FREE or (key == "held_out_by" and wanted[section][key] is None)))
         ]
         if differences:
             raise InputError(
@@ -141,7 +144,7 @@ class Prepared:
         return fronts_of(self.directions, self.vocabularies)
 
     def _of(self, section: str) -> dict[str, Any]:
-        return dict(self.manifest["config"][section])
+        return {**WITHOUT_KEY.get(section, {}), **self.manifest["config"][section]}
 
     def _checked(self, name: str) -> bytes:
         """Return the content of a file, after comparing its digest."""

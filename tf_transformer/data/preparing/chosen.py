@@ -8,7 +8,7 @@ import numpy as np
 
 from tf_transformer.data.chunks import Chunk
 from tf_transformer.data.corpora import open_corpus
-from tf_transformer.data.pairs import Pairs
+from tf_transformer.data.pairs import Pairs, is_blank
 from tf_transformer.data.preparing.plan import Plan
 
 
@@ -58,7 +58,7 @@ class Choice:
         keep = np.ones(given, bool) if equal is None else np.unpackbits(equal, count=given) == 0
         dropped = {"score": low, "equal": given - int(keep.sum()), "copy": 0}
         if self.drop_copies:
-            copies = np.array([s == t and bool(s.strip()) for s, t in zip(*pairs, strict=True)], bool)
+            copies = np.array([s == t and not is_blank(s) for s, t in zip(*pairs, strict=True)], bool)
             dropped["copy"] = int((keep & copies).sum())
             keep &= ~copies
         if not keep.all():

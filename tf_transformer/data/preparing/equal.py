@@ -1,6 +1,7 @@
 """Finding the pairs of a whole corpus that equal an earlier pair, in bounded memory."""
 
 import hashlib
+import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tf_transformer.data.pairs import escaped
 from tf_transformer.data.preparing.chosen import Numbered
 from tf_transformer.data.preparing.plan import Plan
 from tf_transformer.files import written_whole
@@ -27,7 +29,7 @@ def hashed(task: Numbered, direction: str) -> np.ndarray:
     """Return the sorted hashes of the pairs of a chunk, as `HASHED`."""
     pairs, _ = task.chunk.read()
     hashes = b"".join(
-        hashlib.blake2b(f"{direction}\0{source}\0{target}".encode(), digest_size=16).digest()
+        hashlib.blake2b(f"{direction}\0{escaped(source)}\0{escaped(target)}".encode(), digest_size=16).digest()
         for source, target in zip(*pairs, strict=True)
     )
     rows = np.empty(len(pairs.sources), HASHED)
@@ -85,8 +87,10 @@ class Hashing:
             if known["text"] == digest:
                 return task.number, known["pairs"], digest
         rows = hashed(task, self.directions[task.corpus])
-        with written_whole(place) as beside, beside.open("wb") as file:
-            np.save(file, rows)
+        content = io.BytesIO()
+        np.save(content, rows)
+        with written_whole(place) as beside:  # NumPy's own error for a full disk has no reason in it
+            beside.write_bytes(content.getbuffer())
         with written_whole(facts) as beside:
             beside.write_text(json.dumps({"text": digest, "pairs": len(rows)}))
         return task.number, len(rows), digest

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from tf_transformer.config import Config, DataConfig, DecodingConfig, TokenizerConfig
-from tf_transformer.data.corpora import Direction, absolute, directions, renamed, training_data
+from tf_transformer.data.corpora import Direction, absolute, directions, is_drawn, paths_of, renamed, training_data
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.vocabulary import Vocabulary
 
@@ -46,10 +46,15 @@ def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None =
         owner: the name of the owner of the vocabularies, for errors.
 
     Raises:
-        InputError: the vocabularies do not have the directions of the corpora; or a tokenizer cannot be read, or is not
-            a BPE although `data.bpe_dropout` needs one.
+        InputError: `data.min_score` for corpora without scores; the vocabularies do not have the directions of the
+            corpora; or a tokenizer cannot be read, or is not a BPE although `data.bpe_dropout` needs one.
     """
     data = with_absolute_paths(config.data)
+    if data.min_score is not None and not is_drawn(data):
+        raise InputError(
+            f"data.min_score reads scores from the third column of a .tsv: leave it out. Received: {data.min_score} "
+            f"for {data.corpus}, which has none"
+        )
     towards = directions(data)
     several = len(set(towards)) > 1
     languages = tuple(sorted({language for direction in towards for language in direction or ()})) if several else ()
@@ -74,6 +79,14 @@ def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None =
     config.decoding.check_languages(languages)
     named = tuple(_named(towards, languages, config.decoding)) if languages else ()
     return Plan(data, tokenizer, vocabularies, languages, named)
+
+
+def sources_of(config: Config) -> list[tuple[str, str]]:
+    """Return the paths of all that a run or a prepared corpus is made from, each after its option."""
+    others = {"--tokenizer": config.tokenizer.file, "--init-from": config.training.init_from}
+    return [("--data", path) for path in paths_of(config.data)] + [
+        (name, path) for name, path in others.items() if path
+    ]
 
 
 def with_absolute_paths(data: DataConfig) -> DataConfig:

@@ -5,15 +5,16 @@ import io
 import itertools
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tf_transformer.data.chunks import digest_of
-from tf_transformer.data.corpora import MANIFEST, read, validation_data, validation_split, why_empty
+from tf_transformer.data.corpora import MANIFEST, is_drawn, read, validation_data, validation_split, why_empty
 from tf_transformer.data.pairs import Pairs
+from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.prepared.manifest import BLOCK_TABLE, VALIDATION, fingerprint_of, written
 from tf_transformer.data.prepared.shards import BLOCKS
 from tf_transformer.data.preparing.chosen import numbered_chunks
@@ -56,6 +57,30 @@ def fingerprints_of(plan: Plan) -> dict[str, dict[str, Any]]:
     """Return the fingerprints of the text that a plan names, without the number of its training pairs."""
     digests = [task.chunk.digest() for task in numbered_chunks(plan)]
     return {"train": {"fingerprint": fingerprint_of(digests)}, "validation": described(validation_rows(plan))}
+
+
+def difference(there: Prepared, plan: Plan, readable: Callable[[], Plan]) -> str | None:
+    """Return in what a prepared corpus differs from what a plan would prepare, or None if in nothing.
+
+    Args:
+        there: the corpus.
+        plan: the plan.
+        readable: returns the plan with files that can be read; it is called if all but the text is the same.
+    """
+    settings = [there.manifest["config"], json.loads(json.dumps(plan.settings()))]
+    if not is_drawn(plan.data):  # how a .tsv would be split does not matter
+        for one in settings:
+            one["data"].pop("held_out_by", None)
+    if settings[0] != settings[1]:
+        return "was prepared with other settings"
+    if (tuple(there.manifest["languages"]), tuple(there.directions)) != (plan.languages, plan.directions):
+        return "was prepared for other directions"
+    given = plan.vocabularies
+    if given and [one.model for one in given] != [one.model for one in there.vocabularies]:
+        return "was prepared with other tokenizers"
+    text = fingerprints_of(readable())
+    same = [there.fingerprints[split]["fingerprint"] == text[split]["fingerprint"] for split in text]
+    return None if all(same) else "was prepared from other text"
 
 
 def model_names(models: Models) -> list[str]:
@@ -130,10 +155,14 @@ def _report(plan: Plan, corpora: list[dict[str, Any]]) -> None:
         raise nothing_left(plan, f". Received: {given} pairs{f', {said}' if said else ''}")
 
 
-def nothing_left(plan: Plan, why: str = "") -> InputError:
+class NoPairError(InputError):
+    """Text with no pair left to train on."""
+
+
+def nothing_left(plan: Plan, why: str = "") -> NoPairError:
     """Return the error for text with no pair left to train on."""
-    where = f"{plan.data.corpus}, split {plan.data.train_split!r}{why_empty(plan.data)}"
-    return InputError(f"no pair to train on in {where}{why}")
+    where = f"{plan.data.corpus}, split {plan.data.train_split!r}{why_empty(plan.data, plan.data.train_split)}"
+    return NoPairError(f"no pair to train on in {where}{why}")
 
 
 def words(plan: Plan) -> dict[str, str]:
