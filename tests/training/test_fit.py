@@ -19,7 +19,9 @@ from tf_transformer.data import Batches, encode, read
 from tf_transformer.errors import InputError
 from tf_transformer.lock import LOCK, sole_writer
 from tf_transformer.runs import checkpoints
+from tf_transformer.runs.averaging import average_run
 from tf_transformer.runs.directory import MAY_CHANGE, RunDirectory
+from tf_transformer.runs.history import read_history
 from tf_transformer.tokenizers import train_tokenizer
 from tf_transformer.training.callbacks import StopOnNaN
 from tf_transformer.training.fit import make_trainer, train
@@ -298,12 +300,51 @@ def test_what_would_fail_later_is_refused_before_anything_is_lost(corpus, tmp_pa
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
 
 
+def test_overwrite_refuses_to_replace_what_the_new_run_is_made_from(corpus, tmp_path, small):
+    run = train(small(corpus, max_steps=2), tmp_path / "run")
+    average = average_run(run.path, run.path / "averages" / "mean", last=1)
+    shutil.copytree(corpus, run.path / "text")
+    (tmp_path / "linked").symlink_to(run.path)
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    for needed in (
+        {"training": {"init_from": str(run.path)}},
+        {"training": {"init_from": str(average.path)}},
+        {"training": {"init_from": str(tmp_path / "linked" / "averages" / "mean")}},
+        {"tokenizer": {"file": str(run.path / "tokenizer.model")}},
+        {"data": {"prepared": str(run.path / "prepared")}},
+        {"data": {"corpus": str(run.path / "text")}},
+        {"data": {"extra_corpora": [f"{run.path / 'text'}:xx-yy"]}},
+        {"data": {"validation_corpus": str(tmp_path / "linked" / "text")}},
+    ):
+        with pytest.raises(InputError, match=r"lies inside .*run: --overwrite would remove it. Give another folder"):
+            train(override(small(corpus), needed), run.path, overwrite=True)
+        with pytest.raises(InputError, match="lies inside"):
+            train(override(small(corpus), needed), tmp_path / "linked", overwrite=True)
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+
+
 def test_tensorboard_has_every_update_once(corpus, tmp_path, small):
     for steps in (4, 7):
         run = train(small(corpus, max_steps=steps), tmp_path / "run")
     events = EventAccumulator(str(run.path / "tensorboard" / "train")).Reload()
     scalars = [event.step for event in events.Tensors("batch_loss")]
     assert sorted(scalars) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_the_means_of_an_epoch_go_on_after_a_resume(corpus, tmp_path, small):
+    """history.csv has the same rows after training was killed and went on from an earlier checkpoint."""
+    config = small(corpus, max_steps=5, checkpoint_every=1, keep_last=9)
+    run = train(config, tmp_path / "run")
+    rows = [read_history(run.history)]
+    for later in checkpoints.all_of(run.checkpoints)[2:]:
+        later.unlink()
+    rows.append(read_history(train(config, run.path).history))
+    assert [row["step"] for row in rows[0]] == ["1", "2", "3", "4", "5", "5"]
+    for one, other in zip(*rows, strict=True):
+        assert {**one, **MEASURED} == {**other, **MEASURED}
+
+
+MEASURED = {"seconds": "", "tokens_per_second": ""}
 
 
 def test_a_finished_run_is_left_alone(corpus, tmp_path, small):

@@ -1,19 +1,26 @@
 """The same gradients on any number of replicas and in any number of parts; different dropout masks."""
 
+import itertools
+import types
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from tf_transformer.data import Batches, TokenPairs
 from tf_transformer.training import Trainer
 
 CASES = {
     "whole": {"batch_tokens": 96, "accumulate": 1, "clip": 0.0},
     "in two parts": {"batch_tokens": 48, "accumulate": 2, "clip": 0.0},
     "in three parts, clipped": {"batch_tokens": 32, "accumulate": 3, "clip": 0.25},
+    "of few rows": {"batch_tokens": 24, "accumulate": 1, "clip": 0.0},
 }
-"""Of 96 tokens an update each."""
-ON = {1: list(CASES), 2: ["whole", "in two parts"], 3: ["whole", "in three parts, clipped"]}
+"""Of 96 tokens an update each, but for the last."""
+ON = {1: list(CASES), 2: ["whole", "in two parts"], 3: ["of few rows", "in three parts, clipped"]}
 """Which cases run on so many replicas."""
 RUNS = [(replicas, case) for replicas in ON for case in ON[replicas]]
 
@@ -39,7 +46,7 @@ def train_on_replicas(folder, corpus, small, in_fresh_process):
             from tf_transformer.training import Adam, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
             from tf_transformer.training.callbacks import EpochOrder
             from tf_transformer.training.fit import make_trainer
-            from tf_transformer.training.strategy import make_strategy
+            from tf_transformer.training.strategy import distribute, make_strategy
 
             class Plain(Adam):
                 "The change of a weight is its gradient."
@@ -54,12 +61,12 @@ def train_on_replicas(folder, corpus, small, in_fresh_process):
             sizes = {{"input_vocab_size": tokenizer.vocab_size, "target_vocab_size": tokenizer.vocab_size}}
             out = {{}}
             for name, case in {cases!r}.items():
-                training = {{"accumulate": case["accumulate"]}}
-                config = override(config, {{"model": sizes | {{"dropout_rate": 0.0}}, "training": training}})
+                training, data = {{"accumulate": case["accumulate"]}}, {{"batch_tokens": case["batch_tokens"]}}
+                model = sizes | {{"dropout_rate": 0.0}}
+                config = override(config, {{"model": model, "training": training, "data": data}})
                 batches = Batches(
                     encode(pairs, tokenizer, tokenizer, 16),
                     case["batch_tokens"] * case["accumulate"],
-                    multiple_of={replicas} * case["accumulate"],
                     seed=1,
                 )
                 keras.utils.set_random_seed(0)
@@ -77,8 +84,8 @@ def train_on_replicas(folder, corpus, small, in_fresh_process):
                         if batch == 0:
                             for v in trainer.trained.weights:
                                 out[name + ": " + v.path] = before[v.path] - v.numpy()
-                history = trainer.fit(batches.dataset(), callbacks=[EpochOrder(batches, batches.length), Watch()],
-                                      verbose=0, shuffle=False)
+                history = trainer.fit(distribute(batches, strategy), verbose=0, shuffle=False,
+                                      callbacks=[EpochOrder(batches, batches.length), Watch()])
                 out[name + ": losses"] = losses
                 out[name + ": accuracy"] = history.history["accuracy"]
                 accuracy = next(m for m in trainer._compile_metrics.metrics if m.name == "accuracy")
@@ -111,6 +118,43 @@ def test_replicas_give_the_same_losses_and_gradients(trained, replicas, case):
 
 def test_a_replica_without_a_pair_was_among_them(trained):
     assert sum(of_case(trained[3], case)["empty shares"] for case in ON[3]) > 0
+
+
+class Recording(Trainer):
+    """Notes the shape of what is computed at once."""
+
+    def _gradients(self, data):
+        (source, target), labels, _ = data
+        self.computed.append((len(labels), max(source.shape[1], target.shape[1])))
+        return tf.zeros([]), []
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(2, 40), st.integers(2, 40)), min_size=1, max_size=120),
+    st.integers(40, 200),
+    st.integers(1, 8),
+    st.integers(1, 8),
+)
+@example([(30, 30)] * 150, 500, 3, 1)
+@example([(58, 58)] * 40, 1000, 1, 8)
+def test_what_is_computed_at_once_keeps_the_limit(lengths, batch_tokens, parts, replicas):
+    """All replicas together compute at most `data.batch_tokens` at once, padding included, or a row each."""
+    pairs = TokenPairs.of(np.full(np.sum(lengths), 5, np.uint16), np.array(lengths, np.uint16))
+    trainer = Recording(keras.Model(), batch_tokens if parts > 1 else None)
+    elements = list(Batches(pairs, batch_tokens * parts, seed=1).dataset(pieces=replicas))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tf.distribute, "get_strategy", lambda: types.SimpleNamespace(num_replicas_in_sync=replicas))
+        for first in range(0, len(elements), replicas):
+            by_replica = []
+            for data in elements[first : first + replicas]:
+                trainer.computed = []
+                trainer._gradients(data) if trainer.part_tokens is None else trainer._accumulated(data)
+                assert sum(rows for rows, _ in trainer.computed) == len(data[1])
+                by_replica.append(trainer.computed)
+            for at_once in itertools.zip_longest(*by_replica, fillvalue=(0, 0)):
+                tokens = [rows * width for rows, width in at_once]
+                assert sum(tokens) <= batch_tokens or all(rows <= 1 for rows, _ in at_once)
 
 
 def test_parts_give_the_same_losses_and_gradients(trained):
@@ -167,11 +211,11 @@ def test_any_model_and_loss_that_is_a_sum_will_do():
     y = x.sum(axis=1, keepdims=True)
     data = tf.data.Dataset.from_tensors((x, y, np.full(6, 1 / 6, "float32")))
     logged = []
-    for parts in (1, 3):
+    for part_tokens in (None, 10):  # at once, and in parts of two rows of five numbers
         dense = keras.layers.Dense(1, kernel_initializer="ones")
         model = keras.Sequential([keras.Input((5,)), keras.layers.Dropout(0.0), dense])
         model.layers[-1].kernel.assign(np.full((5, 1), 0.5))
-        trainer = Trainer(model, parts)
+        trainer = Trainer(model, part_tokens)
         trainer.compile(keras.optimizers.SGD(0.1), keras.losses.MeanSquaredError(reduction="sum"))
         logged.append(trainer.fit(data, epochs=4, verbose=0).history["loss"])
         assert logged[-1][0] == pytest.approx(np.mean((0.5 * y - y) ** 2), rel=1e-5)
@@ -181,7 +225,7 @@ def test_any_model_and_loss_that_is_a_sum_will_do():
 
 
 def test_no_part_is_refused():
-    with pytest.raises(ValueError, match="accumulate must be at least 1. Received: 0"):
+    with pytest.raises(ValueError, match="part_tokens must be at least 1. Received: 0"):
         Trainer(keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]), 0)
 
 

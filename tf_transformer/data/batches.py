@@ -35,7 +35,7 @@ class Batches:
     Args:
         pairs: the pairs to batch.
         batch_tokens: as in `plan`.
-        multiple_of: as in `plan`.
+        multiple_of: as in `plan`, for a strategy that splits whole batches into equal parts. `distribute` needs none.
         seed: the seed of the order. None keeps the order of lengths, as for validation.
         weights: for each corpus, how often an epoch sees each of its pairs; by default once. A pair of weight 2.5 is
             seen twice in one epoch and three times in the next. Of the pairs of weight 0.5, one half is seen in one
@@ -109,6 +109,11 @@ class Batches:
         return self._epoch.target_tokens(batch)
 
     @property
+    def windows(self) -> int:
+        """The number of windows of the current epoch."""
+        return len(self._epoch.windows)
+
+    @property
     def padding(self) -> float:
         """The share of padding among the source and target positions of the last window that was planned."""
         window, batches = self._epoch.latest
@@ -145,9 +150,9 @@ class Batches:
 
         Args:
             part: the number of the part of each batch to return. Only the pairs of this part are read.
-            parts: the number of equal parts that the rows are split into. `multiple_of` must be a multiple of
-                `parts * pieces`.
-            pieces: the number of successive elements in which the part is returned.
+            parts: the number of parts that the rows are split into, equal but for one row.
+            pieces: the number of successive elements in which the part is returned. Each has at least one row, which
+                may be padding.
             by_place: whether to order the rows by their places in the corpus before they are split. The same part of
                 successive batches then lies close together, and each of several machines reads little besides its own.
         """
@@ -168,10 +173,9 @@ class Batches:
                 lengths = window.lengths[rows].astype(np.int64)
                 given = int(window.has_languages)
                 weight = np.float32(1 / (lengths[:, 1].sum() - given * len(rows)))
-                rows = np.pad(rows, (0, -len(rows) % self.multiple_of), constant_values=NO_PAIR)
-                size = len(rows) // (parts * pieces)
-                for piece in range(part * pieces, (part + 1) * pieces):
-                    own = rows[piece * size : (piece + 1) * size]
+                wanted = max(len(rows) + -len(rows) % self.multiple_of, parts * pieces)
+                rows = np.pad(rows, (0, wanted - len(rows)), constant_values=NO_PAIR)
+                for own in np.array_split(rows, parts * pieces)[part * pieces : (part + 1) * pieces]:
                     source, labels = (window.padded(own, side, int(lengths[:, side].max())) for side in (0, 1))
                     target = np.pad(labels[:, :-1], ((0, 0), (1, 0)), constant_values=START)
                     if window.has_languages:

@@ -24,7 +24,7 @@ def plan(
         source_lengths: tokens of the sources, [N].
         target_lengths: tokens of the targets, [N].
         batch_tokens: the most source tokens, and the most target tokens, of a batch, padding included (paper 5.1).
-            Rows of `NO_PAIR` may exceed it if the batch is shorter than `multiple_of`.
+            Rows of `NO_PAIR` may exceed it.
         multiple_of: every batch has a multiple of this number of rows, such as that of replicas. Rows of `NO_PAIR` fill
             a batch up. The pairs of a batch do not depend on it.
         rng: shuffles pairs of similar lengths, and the batches. None keeps the order of lengths.

@@ -109,18 +109,24 @@ def attempt() -> None:
 
 
 def _update(config: Config, strategy_name: str, devices: int | None) -> None:
-    """Make an update with short pairs, and two with the longest, for which the memory is then in pieces."""
+    """Make updates with the pairs of `hardest`, in an order after which the memory is in pieces."""
     strategy = make_strategy(strategy_name, devices)
     with strategy.scope():
         trainer = make_trainer(config)
-    parts = config.training.accumulate
-    update = config.data.batch_tokens * parts
-    longest = config.data.max_length
-    short = max(2, longest // SHORT)
-    lengths = np.repeat([short, longest, longest], [update // short, update // longest, update // longest])
+    update = config.data.batch_tokens * config.training.accumulate
+    tried = hardest(update, config.data.max_length)
+    lengths = np.repeat(tried, [update // length for length in tried])
     pairs = TokenPairs.of(np.full(2 * lengths.sum(), 4, np.int32), np.stack([lengths, lengths], axis=1))
-    batches = Batches(pairs, update, multiple_of=strategy.num_replicas_in_sync * parts)
-    trainer.fit(distribute(batches, strategy), shuffle=False, verbose=0)
+    trainer.fit(distribute(Batches(pairs, update), strategy), shuffle=False, verbose=0)
+
+
+def hardest(batch_tokens: int, longest: int) -> list[int]:
+    """Return the lengths of the pairs whose batches, of one length each, take the most memory, the shortest first.
+
+    These are many short pairs, the longest ones, and the length that fills a batch best.
+    """
+    fullest = max(range(2, longest + 1), key=lambda length: (batch_tokens // length * length, length))
+    return sorted({max(2, longest // SHORT), fullest, longest})
 
 
 def _vocabulary_sizes(config: Config) -> dict[str, int]:

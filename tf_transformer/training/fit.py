@@ -12,9 +12,10 @@ import tensorflow as tf
 
 from tf_transformer.config import Config, DecodingConfig
 from tf_transformer.data import Batches
+from tf_transformer.data.preparing.plan import sources_of
 from tf_transformer.errors import InputError
 from tf_transformer.evaluation import bleu_metric
-from tf_transformer.files import contents_replaced, settle
+from tf_transformer.files import REPLACED, contents_replaced, refuse_inside, settle
 from tf_transformer.lock import sole_writer
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import OF_RUN
@@ -55,7 +56,8 @@ def train(
     Args:
         config: all settings of the run; its vocabulary sizes may be None.
         run_dir: a new folder, or a run directory.
-        overwrite: start a new run even if one exists. The old one is removed when the new one begins.
+        overwrite: start a new run even if one exists. The old one is removed when the new one begins. Nothing that the
+            new one is made from may lie inside it.
         strategy: as `make_strategy` returns it; by default MirroredStrategy on all GPUs, or on the CPU if there are
             none.
 
@@ -69,6 +71,8 @@ def train(
         tf.config.experimental.enable_op_determinism()
     path = Path(run_dir).resolve()
     find_run(path)  # refuses a folder that is not a run, even with --overwrite, before anything is written
+    if overwrite:
+        refuse_inside(path, sources_of(config), REPLACED)
     if config.training.bleu_every:
         bleu_metric(config.training.bleu_tokenize)  # refuses an unavailable tokenizer, likewise early
     with sole_writer(path) if is_chief(strategy) else contextlib.nullcontext():
@@ -89,7 +93,7 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
     with naming_lost_machines(strategy):
         start = start_of(config, path, resumed, machines)
     config, replicas = start.config, strategy.num_replicas_in_sync
-    batches, validation = start.text.batches(config, replicas)
+    batches, validation = start.text.batches(config)
     keras.utils.set_random_seed(config.training.seed)
     with strategy.scope():
         trainer = make_trainer(config)
@@ -99,7 +103,7 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
         elif start.base:
             restore_best(start.base, trainer.trained)
     variables = variables_of(trainer.trained, trainer.optimizer)
-    place = restore(resumed, variables, strategy) if resumed else Place()
+    place, sums = restore(resumed, variables, strategy) if resumed else (Place(), {})
     with naming_lost_machines(strategy):
         check_same_start(machines, place, start.text.facts, start.tokenizers)
     vary_dropout(trainer.trained, strategy)
@@ -119,7 +123,7 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
     work = _Work(start, trainer, batches, validation, place, machines, path)
     saver = _saver(work, run, variables) if run else None
     written = _writing(work, run, saver) if run else []
-    callbacks = [*_watching(work, run), *written, *_stopping(work)]
+    callbacks = [on.GoOnMeasuring(sums), *_watching(work, run), *written, *_stopping(work)]
     leaving = on.SaveOnSignal(saver, machines.sum, machines.meet)
     with leaving.catching(), naming_lost_machines(strategy), batches.naming_damage():
         trainer.fit(
@@ -226,7 +230,7 @@ def _stopping(work: _Work) -> list[keras.callbacks.Callback]:
 
 def _announce(trainer: Trainer, batches: Batches, replicas: int) -> None:
     log.info(
-        "%s parameters, %d replica%s, %d pairs, %d steps an epoch of at most %d tokens, %.1f%% padding",
+        "%s parameters, %d replica%s, %d pairs, %d steps an epoch of at most %d tokens, %.1f%% padding%s",
         f"{trainer.trained.count_params():,}",
         replicas,
         "" if replicas == 1 else "s",
@@ -234,6 +238,7 @@ def _announce(trainer: Trainer, batches: Batches, replicas: int) -> None:
         batches.length,
         batches.batch_tokens,
         100 * batches.padding,
+        "" if batches.windows == 1 else f" in one of {batches.windows} parts of the text",
     )
 
 
@@ -246,7 +251,7 @@ def make_trainer(config: Config) -> Trainer:
         model.enable_lora(settings.lora_rank)
     optimizer = make_optimizer(config)
     optimizer.build(model.trainable_variables)
-    trainer = Trainer(model, settings.accumulate)
+    trainer = Trainer(model, config.data.batch_tokens if settings.accumulate > 1 else None)
     trainer.compile(
         optimizer,
         loss=SmoothedCrossEntropy(settings.label_smoothing),

@@ -14,6 +14,7 @@ from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import weights
 from tf_transformer.tokenizers import Tokenizer
+from tf_transformer.training.callbacks.saving import SUMS
 from tf_transformer.training.strategy import Machines, is_chief
 from tf_transformer.training.trainer import dropout_seeds
 
@@ -61,8 +62,10 @@ def variables_of(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> d
     return trained | {variable.path: variable for variable in optimizer.variables} | seeds
 
 
-def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribute.Strategy) -> Place:
-    """Restore the last checkpoint that is not damaged.
+def restore(
+    run: RunDirectory, variables: dict[str, Any], strategy: tf.distribute.Strategy
+) -> tuple[Place, dict[str, float]]:
+    """Restore the last checkpoint that is not damaged, and return its place, and what metrics had summed up there.
 
     The chief renames damaged checkpoints after it, and those of another run, so that they are no longer listed.
 
@@ -71,7 +74,7 @@ def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribut
     """
     known = run.known()
     aside = {path: "foreign" for path in checkpoints.all_of(run.checkpoints) if path not in known}
-    place = None
+    place, sums = None, {}
     for checkpoint in reversed(known):
         try:
             with strategy.scope():
@@ -84,6 +87,7 @@ def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribut
             continue
         log.info("going on from %s", checkpoint)
         place = Place(state["step"], state["epoch"], state.get("window", 0), state["batch"])
+        sums = state.get(SUMS, {})
         break
     if place is None and known:
         raise InputError(f"all checkpoints of {run.path} are damaged: start a new run with --overwrite")
@@ -92,7 +96,7 @@ def restore(run: RunDirectory, variables: dict[str, Any], strategy: tf.distribut
             checkpoints.set_aside(checkpoint, why)
     if place is None:
         log.info("%s has no checkpoint yet: it begins at its first update", run.path)
-    return place or Place()
+    return place or Place(), sums
 
 
 def check_same_start(machines: Machines, place: Place, texts: dict[str, Any], tokenizers: Sequence[Tokenizer]) -> None:

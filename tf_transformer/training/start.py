@@ -124,11 +124,11 @@ def _with_absolute_paths(config: Config) -> Config:
 
 
 def _with_what_stays(config: Config, resumed: RunDirectory) -> Config:
-    """Return the config with the language names and `init_from` of a resumed run, where they are not given again."""
+    """Return the config with what a resumed run began with and is not given again."""
     old, new = resumed.config.data, config.data
     init_from = config.training.init_from or resumed.config.training.init_from
-    languages = {"source": new.source or old.source, "target": new.target or old.target}
-    return override(config, {"data": languages}, {"training": {"init_from": init_from}})
+    text = {key: getattr(new, key) or getattr(old, key) for key in ("source", "target", "held_out_by")}
+    return override(config, {"data": text}, {"training": {"init_from": init_from}})
 
 
 def _refuse_other_settings(resumed: RunDirectory, config: Config) -> None:

@@ -58,14 +58,14 @@ def without_auto(name: str) -> str:
 
 
 def distribute(batches: Batches, strategy: tf.distribute.Strategy) -> Any:
-    """Return batches for `fit`, which give each replica an equal part of every batch.
+    """Return batches for `fit`, which give each replica its part of every batch, with as many rows, give or take one.
 
     Each of several machines forms and reads only its own part. On one machine, each replica has an input of its own.
     TensorFlow would otherwise make an iterator over several devices, which tunes itself in a thread and waits for it at
     the end of an epoch, for up to a minute.
 
     Args:
-        batches: batches whose numbers of rows are multiples of the number of replicas.
+        batches: the batches.
         strategy: the strategy of the replicas.
     """
     if isinstance(strategy, tf.distribute.MirroredStrategy):

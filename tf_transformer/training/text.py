@@ -39,7 +39,7 @@ class Text(NamedTuple):
     facts: dict[str, Any]
     """what identifies the text, and where it was; fit for JSON"""
 
-    def batches(self, config: Config, replicas: int) -> tuple[Batches, Batches]:
+    def batches(self, config: Config) -> tuple[Batches, Batches]:
         """Return the batches of training and validation."""
         data, settings = config.data, config.training
         dropout = None
@@ -48,12 +48,11 @@ class Text(NamedTuple):
         training = Batches(
             self.training,
             data.batch_tokens * settings.accumulate,
-            multiple_of=replicas * settings.accumulate,
             seed=settings.seed,
             weights=data.weights,
             dropout=dropout,
         )
-        return training, Batches(self.validation, data.batch_tokens, multiple_of=replicas)
+        return training, Batches(self.validation, data.batch_tokens)
 
 
 def prepare_text(config: Config, run_dir: Path, resumed: RunDirectory | None, base: RunDirectory | None) -> None:
@@ -65,7 +64,8 @@ def prepare_text(config: Config, run_dir: Path, resumed: RunDirectory | None, ba
     if config.data.prepared is not None or (resumed and (run_dir / PREPARED).exists()):
         return
     try:
-        prepare(_plan(config, resumed or base), run_dir / PREPARING, workers=len(os.sched_getaffinity(0)))
+        plan, workers = _plan(config, resumed or base), len(os.sched_getaffinity(0))
+        prepare(plan, run_dir / PREPARING, workers=workers, overwrite=True)  # of a start that was stopped
     except InputError:
         forget_text(run_dir)
         raise

@@ -18,20 +18,21 @@ class Trainer(keras.Model):
 
     Args:
         model: a built model whose loss is a sum over its inputs.
-        accumulate: the number of equal parts that the rows of a replica are split into. The parts are processed one
-            after the other. The number of rows must be a multiple of it.
+        part_tokens: the most source tokens, and the most target tokens, padding included, that all replicas together
+            compute at once; but each of them computes at least one row. They process the rows of a batch in as many
+            parts as that takes, one after the other. None processes a batch at once.
 
     Raises:
-        ValueError: accumulate below 1; a Keras backend other than TensorFlow.
+        ValueError: part_tokens below 1; a Keras backend other than TensorFlow.
     """
 
-    def __init__(self, model: keras.Model, accumulate: int = 1, **kwargs: Any):
+    def __init__(self, model: keras.Model, part_tokens: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         check_backend("Trainer")
-        if accumulate < 1:
-            raise ValueError(f"accumulate must be at least 1. Received: {accumulate}")
+        if part_tokens is not None and part_tokens < 1:
+            raise ValueError(f"part_tokens must be at least 1. Received: {part_tokens}")
         self.trained = model
-        self.accumulate = accumulate
+        self.part_tokens = part_tokens
         self.built = True
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
@@ -40,44 +41,56 @@ class Trainer(keras.Model):
 
     def train_step(self, data: Any) -> dict[str, Any]:
         """Update the weights by one batch `(inputs, labels, weights)` and return the metrics."""
-        gradients = self._gradients(data) if self.accumulate == 1 else self._accumulated(data)
+        loss, gradients = self._gradients(data) if self.part_tokens is None else self._accumulated(data)
         if isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
             gradients = _finite_on_all_replicas(gradients)
         self.optimizer.apply(gradients, self.trainable_weights)
-        return _logs(self.get_metrics_result())
+        return self._logged(loss)
 
     def test_step(self, data: Any) -> dict[str, Any]:
         """Return the metrics after one more batch."""
-        self._loss(data, parts=1, training=False)
-        return _logs(self.get_metrics_result())
+        return self._logged(self._loss(data, training=False))
 
-    def _loss(self, data: Any, parts: int, training: bool) -> Any:
-        """Return the loss of one of `parts` equal parts of a batch, and add it to the metrics."""
+    def _loss(self, data: Any, training: bool) -> Any:
+        """Return the loss of a batch, or of a part of it, and add it to the metrics."""
         inputs, labels, weights = data
         outputs = self(inputs, training=training)
-        loss = self.compute_loss(inputs, labels, outputs, weights, training=training)
-        # This makes the mean over parts and replicas the loss of the batch.
-        self._loss_tracker.update_state(loss * parts * tf.distribute.get_strategy().num_replicas_in_sync)
         self.compute_metrics(inputs, labels, outputs, weights)
-        return loss
+        return self.compute_loss(inputs, labels, outputs, weights, training=training)
 
-    def _gradients(self, data: Any) -> list[Any]:
+    def _logged(self, loss: Any) -> dict[str, Any]:
+        """Add the loss of this replica to Keras's own mean, and return the metrics."""
+        # Keras takes the mean over the replicas; the loss of a batch is their sum.
+        self._loss_tracker.update_state(loss * tf.distribute.get_strategy().num_replicas_in_sync)
+        return _logs(self.get_metrics_result())
+
+    def _gradients(self, data: Any) -> tuple[Any, list[Any]]:
+        """Return the loss and its gradients."""
         with tf.GradientTape() as tape:
-            loss = self.optimizer.scale_loss(self._loss(data, self.accumulate, training=True))
+            loss = self._loss(data, training=True)
+            scaled = self.optimizer.scale_loss(loss)
         # This makes all gradients dense; that of a table of learned positions comes as slices.
-        return [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, self.trainable_weights)]
+        return loss, [tf.convert_to_tensor(gradient) for gradient in tape.gradient(scaled, self.trainable_weights)]
 
-    def _accumulated(self, data: Any) -> list[Any]:
-        rows = tf.shape(tf.nest.flatten(data)[0])[0] // self.accumulate
+    def _accumulated(self, data: Any) -> tuple[Any, list[Any]]:
+        """Return the loss and its gradients, which are computed in parts of equal numbers of rows, give or take one."""
+        rows = tf.shape(data[1])[0]
+        parts = -(-rows // self._rows_at_once(data))
 
-        def add_part(i: Any, sums: list[Any]) -> tuple[Any, list[Any]]:
-            part = tf.nest.map_structure(lambda tensor: tensor[i * rows : (i + 1) * rows], data)
-            gradients = self._gradients(part)
-            return i + 1, [total + gradient for total, gradient in zip(sums, gradients, strict=True)]
+        def add_part(i: Any, *sums: Any) -> tuple[Any, ...]:
+            part = tf.nest.map_structure(lambda tensor: tensor[i * rows // parts : (i + 1) * rows // parts], data)
+            loss, gradients = self._gradients(part)
+            return i + 1, *(total + one for total, one in zip(sums, (loss, *gradients), strict=True))
 
-        zeros = [tf.zeros(weight.shape) for weight in self.trainable_weights]
-        _, sums = tf.while_loop(lambda i, _: i < self.accumulate, add_part, (0, zeros), parallel_iterations=1)
-        return sums
+        zeros = [tf.zeros([]), *(tf.zeros(weight.shape) for weight in self.trainable_weights)]
+        _, loss, *gradients = tf.while_loop(lambda i, *_: i < parts, add_part, (0, *zeros), parallel_iterations=1)
+        return loss, gradients
+
+    def _rows_at_once(self, data: Any) -> Any:
+        """Return the most rows of a part on each replica."""
+        inputs, labels, _ = data
+        width = tf.reduce_max([tf.shape(ids)[1] for ids in (*tf.nest.flatten(inputs), labels)])
+        return tf.maximum(1, self.part_tokens // width // tf.distribute.get_strategy().num_replicas_in_sync)
 
     def _maybe_symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
         """Do nothing: the model is built already, and Keras cannot build it on several machines (keras#20585)."""

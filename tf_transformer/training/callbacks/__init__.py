@@ -2,7 +2,7 @@
 
 from tf_transformer.training.callbacks.order import EpochOrder, StopOnNaN
 from tf_transformer.training.callbacks.progress import History, Progress, TensorBoard, Throughput
-from tf_transformer.training.callbacks.saving import SaveCheckpoints, SaveOnSignal
+from tf_transformer.training.callbacks.saving import GoOnMeasuring, SaveCheckpoints, SaveOnSignal
 from tf_transformer.training.callbacks.validation import (
     EarlyStopping,
     LowerOnPlateau,
@@ -13,6 +13,7 @@ from tf_transformer.training.callbacks.validation import (
 __all__ = [
     "EarlyStopping",
     "EpochOrder",
+    "GoOnMeasuring",
     "History",
     "LowerOnPlateau",
     "Progress",

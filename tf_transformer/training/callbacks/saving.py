@@ -4,7 +4,7 @@ import contextlib
 import logging
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,6 +17,8 @@ from tf_transformer.runs import checkpoints
 from tf_transformer.training.callbacks.order import diverged, updates
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SUMS = "sums"
+"""What the metrics have summed up in an unfinished epoch, in the state of a checkpoint."""
 
 log = logging.getLogger(__name__)
 
@@ -66,14 +68,18 @@ class SaveCheckpoints(keras.callbacks.Callback):
         """Save within an epoch; its end is saved after validation."""
         step = updates(self.model)
         if step % self.every == 0 and step > self.saved_step and not self.model.stop_training:
-            self.save()
+            self.save_within()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Save with the metrics of the epoch; the place is the start of the next epoch, if this one is complete."""
         self.save(logs)
 
+    def save_within(self) -> None:
+        """Save within an epoch, with what its metrics have summed up so far."""
+        self.save({SUMS: {variable.path: float(variable.numpy()) for variable in self.model.metrics_variables}})
+
     def save(self, logs: dict[str, Any] | None = None) -> None:
-        """Save now."""
+        """Save now, and keep the logs with the checkpoint."""
         step = updates(self.model)
         if step != self.saved_step:
             self.previous = self.saved_step or None
@@ -93,6 +99,25 @@ class SaveCheckpoints(keras.callbacks.Callback):
         for old in known:
             if old not in keep:
                 old.unlink()
+
+
+class GoOnMeasuring(keras.callbacks.Callback):
+    """Lets the means of the epoch in which training resumes go on from where they were.
+
+    Args:
+        sums: what `SaveCheckpoints` saved within that epoch, by the paths of the metrics' variables.
+    """
+
+    def __init__(self, sums: Mapping[str, float]):
+        super().__init__()
+        self.sums = sums
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Set the metrics, which Keras has just reset, once."""
+        for variable in self.model.metrics_variables:
+            if variable.path in self.sums:
+                variable.assign(self.sums[variable.path])
+        self.sums = {}
 
 
 class SaveOnSignal(keras.callbacks.Callback):
@@ -145,7 +170,7 @@ class SaveOnSignal(keras.callbacks.Callback):
         """Save and leave; the last batch of an epoch is left to `on_epoch_end`, which knows the validation."""
         if not self.model.stop_training and self._must_leave():
             if self.saver is not None and self.saver.saved_step != updates(self.model):
-                self.saver.save()
+                self.saver.save_within()
             self._leave()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
