@@ -8,7 +8,7 @@ import pytest
 from tf_transformer import Translator
 from tf_transformer.alignment import AlignedString, alignment_error_rate, pharaoh, units_of
 from tf_transformer.commands.main import main
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task
 from tf_transformer.translation.opening import open_translator
 
 LINES = [source for source, _ in copy_task.pairs("test")[:29]]

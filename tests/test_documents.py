@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tf_transformer.commands.main import main
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task
 from tf_transformer.documents import joined, parts_of, segmenter, translated_lines
 from tf_transformer.markup import MARKUP
 

@@ -7,7 +7,7 @@ from sacrebleu import sentence_bleu, sentence_chrf
 
 from tf_transformer import Translator
 from tf_transformer.commands.main import main
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task
 from tf_transformer.minimum_bayes_risk import METRICS, most_like_all
 
 LINES = [source for source, _ in copy_task.pairs("test")[:5]]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tf_transformer.config import TokenizerConfig
-from tf_transformer.data import toy
+from tf_transformer.data.corpora import toy
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import END, PAD, START, UNKNOWN, Tokenizer, train_tokenizer
 

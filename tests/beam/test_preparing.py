@@ -15,8 +15,7 @@ from apache_beam import Pipeline
 from tf_transformer.beam import Prepare
 from tf_transformer.beam.__main__ import main
 from tf_transformer.config import Config, DataConfig, TokenizerConfig
-from tf_transformer.data import toy
-from tf_transformer.data.corpora import folder, tsv
+from tf_transformer.data.corpora import folder, toy, tsv
 from tf_transformer.data.preparing import Plan, plan_of, prepare
 from tf_transformer.errors import InputError
 from tf_transformer.vocabulary import train_tokenizer

@@ -19,8 +19,8 @@ from tf_transformer import __version__
 from tf_transformer.commands import export as export_command
 from tf_transformer.commands.main import COMMANDS, main, parser
 from tf_transformer.config import PRESETS, Config, override
-from tf_transformer.data.toy import copy_task
-from tf_transformer.data.toy.copy_task import SIZES
+from tf_transformer.data.corpora import copy_task
+from tf_transformer.data.corpora.copy_task import SIZES
 
 
 def tree(path: Path) -> dict[str, bytes | None]:

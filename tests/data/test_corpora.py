@@ -20,9 +20,9 @@ from tf_transformer.config import DataConfig
 from tf_transformer.data import Pairs, read
 from tf_transformer.data.chunks import Sentences
 from tf_transformer.data.corpora import open_corpus, validation_split
+from tf_transformer.data.corpora.copy_task import LENGTH, SYMBOLS
 from tf_transformer.data.corpora.tsv import SPLITS, TsvLines
 from tf_transformer.data.pairs import escaped
-from tf_transformer.data.toy.copy_task import LENGTH, SYMBOLS
 from tf_transformer.errors import InputError
 
 ODD = "a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg\rh\x00i \ufeff"

@@ -18,8 +18,8 @@ import zstandard
 
 from tf_transformer.commands.main import main
 from tf_transformer.config import Config, DataConfig, TokenizerConfig
-from tf_transformer.data import encode, read, toy
-from tf_transformer.data.corpora import folder, tsv
+from tf_transformer.data import encode, read
+from tf_transformer.data.corpora import folder, toy, tsv
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.preparing import Plan, equal, plan_of, preparation, prepare, sample, shard

@@ -8,8 +8,7 @@ import tensorflow as tf
 from tf_transformer import PRESETS, Transformer, Translator
 from tf_transformer.commands.main import main
 from tf_transformer.config import DecodingConfig, TokenizerConfig
-from tf_transformer.data import toy
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task, toy
 from tf_transformer.errors import InputError
 from tf_transformer.export.ctranslate2 import export, save
 from tf_transformer.runs.weights import load

@@ -14,7 +14,7 @@ from tf_transformer import Translator
 from tf_transformer.alignment import pharaoh
 from tf_transformer.candidates import search_tree
 from tf_transformer.config import DecodingConfig
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task
 from tf_transformer.errors import InputError
 from tf_transformer.export.model_card import card
 from tf_transformer.export.saved_model import export, foreign_ops

@@ -304,7 +304,7 @@ def test_it_is_fine_tuned_on_one_of_its_directions(folder, run, tmp_path):
     codes = {"m2m100": "de-en", "nllb": "deu_Latn-eng_Latn"}[folder.name]
     text = {"m2m100": "toy:de-en", "nllb": str(tmp_path / "corpus")}[folder.name]
     if folder.name == "nllb":  # the files are not called as its languages are
-        from tf_transformer.data import toy
+        from tf_transformer.data.corpora import toy
 
         (tmp_path / "corpus").mkdir()
         for split in ("train", "val"):

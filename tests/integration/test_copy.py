@@ -5,7 +5,7 @@ import json
 
 from tf_transformer import Translator
 from tf_transformer.commands.main import main
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task
 
 
 def test_at_least_99_percent_of_unseen_sequences_are_copied_exactly(copy_run, tmp_path, capsys):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tf_transformer.commands.main import main
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task
 
 SOURCES = [source for source, _ in copy_task.pairs("test")[:7]]
 

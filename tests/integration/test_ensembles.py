@@ -10,7 +10,7 @@ import tensorflow as tf
 from tf_transformer import Translator
 from tf_transformer.commands.main import main
 from tf_transformer.config import DecodingConfig
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task
 from tf_transformer.tokenizers import END, START
 
 LINES = [source for source, _ in copy_task.pairs("test")[:7]]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tf_transformer import MultiHeadAttention
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

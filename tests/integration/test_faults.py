@@ -14,8 +14,7 @@ import pytest
 
 from tf_transformer import load
 from tf_transformer.commands.main import main
-from tf_transformer.data import toy
-from tf_transformer.data.corpora import is_prepared
+from tf_transformer.data.corpora import is_prepared, toy
 from tf_transformer.errors import InputError
 from tf_transformer.files import contents_of, settle
 from tf_transformer.lock import sole_writer

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer import Translator, load
-from tf_transformer.data import toy
+from tf_transformer.data.corpora import toy
 from tf_transformer.importers.opening import import_model
 
 ORACLES = Path(__file__).parents[2] / "scripts" / "oracles"

@@ -12,7 +12,7 @@ from tf_transformer import Transformer
 from tf_transformer.commands.main import main
 from tf_transformer.config import preset
 from tf_transformer.config.overrides import override, read_toml
-from tf_transformer.data.toy import pairs
+from tf_transformer.data.corpora.toy import pairs
 
 RECIPES = Path(__file__).parents[2] / "scripts" / "recipes"
 sys.path.insert(0, str(RECIPES))

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tf_transformer import Translator
 from tf_transformer.commands.main import main
 from tf_transformer.config import DecodingConfig
-from tf_transformer.data import toy
+from tf_transformer.data.corpora import toy
 from tf_transformer.decoding import length_penalty
 from tf_transformer.export.ctranslate2 import export
 from tf_transformer.in_batches import translate_lines

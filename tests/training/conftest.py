@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from tf_transformer.config import PRESETS, Config, override
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tf_transformer import Transformer, load
 from tf_transformer.commands.main import main
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import build_model, restore_best, weights

@@ -103,7 +103,7 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
         elif start.base:
             restore_best(start.base, trainer.trained)
     variables = variables_of(trainer.trained, trainer.optimizer)
-    place, sums = restore(resumed, variables, strategy) if resumed else (Place(), {})
+    place, sums = restore(resumed, variables, strategy) if resumed else (Place(), [])
     with naming_lost_machines(strategy):
         check_same_start(machines, place, start.text.facts, start.tokenizers)
     vary_dropout(trainer.trained, strategy)

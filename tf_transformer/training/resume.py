@@ -64,7 +64,7 @@ def variables_of(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> d
 
 def restore(
     run: RunDirectory, variables: dict[str, Any], strategy: tf.distribute.Strategy
-) -> tuple[Place, dict[str, float]]:
+) -> tuple[Place, list[float]]:
     """Restore the last checkpoint that is not damaged, and return its place, and what metrics had summed up there.
 
     The chief renames damaged checkpoints after it, and those of another run, so that they are no longer listed.
@@ -74,7 +74,7 @@ def restore(
     """
     known = run.known()
     aside = {path: "foreign" for path in checkpoints.all_of(run.checkpoints) if path not in known}
-    place, sums = None, {}
+    place, sums = None, []
     for checkpoint in reversed(known):
         try:
             with strategy.scope():
@@ -87,7 +87,7 @@ def restore(
             continue
         log.info("going on from %s", checkpoint)
         place = Place(state["step"], state["epoch"], state.get("window", 0), state["batch"])
-        sums = state.get(SUMS, {})
+        sums = state.get(SUMS, [])
         break
     if place is None and known:
         raise InputError(f"all checkpoints of {run.path} are damaged: start a new run with --overwrite")

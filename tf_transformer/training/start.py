@@ -58,6 +58,8 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
     config = _with_absolute_paths(config)
     if resumed:
         config = _with_what_stays(config, resumed)
+    config = override(config, {"data": {"held_out_by": config.data.held_out_by or "source"}})
+    if resumed:
         _refuse_other_settings(resumed, config)
     base = None
     if config.training.init_from and not (resumed and resumed.known()):

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from protocol import serve, spec
 
-from tf_transformer.data.toy import pairs
+from tf_transformer.data.corpora.toy import pairs
 
 CHUNK = 100_000
 """The pairs that are made at once."""

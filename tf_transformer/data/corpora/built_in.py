@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tf_transformer.config import DataConfig
-from tf_transformer.data import toy
 from tf_transformer.data.chunks import Sentences, sentence_chunks
+from tf_transformer.data.corpora import copy_task, toy
 from tf_transformer.data.corpora.languages import Direction
-from tf_transformer.data.toy import copy_task
 from tf_transformer.errors import InputError, unknown
 
 NAMES: dict[str, tuple[tuple[str, ...], Callable[[str], list[tuple[str, str]]]]] = {
-    "toy": (toy.SPLITS, toy.pairs),
+    "toy": (tuple(toy.SIZES), toy.pairs),
     "copy": (tuple(copy_task.SIZES), copy_task.pairs),
 }
 TOY_LANGUAGES = ("en", "de")

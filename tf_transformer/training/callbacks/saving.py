@@ -4,7 +4,7 @@ import contextlib
 import logging
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -76,7 +76,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
 
     def save_within(self) -> None:
         """Save within an epoch, with what its metrics have summed up so far."""
-        self.save({SUMS: {variable.path: float(variable.numpy()) for variable in self.model.metrics_variables}})
+        self.save({SUMS: [float(variable.numpy()) for variable in self.model.metrics_variables]})
 
     def save(self, logs: dict[str, Any] | None = None) -> None:
         """Save now, and keep the logs with the checkpoint."""
@@ -104,20 +104,24 @@ class SaveCheckpoints(keras.callbacks.Callback):
 class GoOnMeasuring(keras.callbacks.Callback):
     """Lets the means of the epoch in which training resumes go on from where they were.
 
+    It must come before the callbacks that read the logs.
+
     Args:
-        sums: what `SaveCheckpoints` saved within that epoch, by the paths of the metrics' variables.
+        sums: what `SaveCheckpoints` saved within that epoch of the metrics' variables; [] at the beginning of an epoch.
     """
 
-    def __init__(self, sums: Mapping[str, float]):
+    def __init__(self, sums: Sequence[float]):
         super().__init__()
         self.sums = sums
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Set the metrics, which Keras has just reset, once."""
-        for variable in self.model.metrics_variables:
-            if variable.path in self.sums:
-                variable.assign(self.sums[variable.path])
-        self.sums = {}
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Add the sums after the first batch: only then has Keras made the variables."""
+        variables = self.model.metrics_variables
+        if len(self.sums) == len(variables):
+            for variable, before in zip(variables, self.sums, strict=True):
+                variable.assign(variable.numpy() + before)
+            logs.update({name: float(value) for name, value in self.model.get_metrics_result().items()})
+        self.sums = ()
 
 
 class SaveOnSignal(keras.callbacks.Callback):
