@@ -1,4 +1,4 @@
-"""The options of the layers: taken as keywords, shown, and refused where they are none."""
+"""The options of the layers: the same defaults as in the config, taken as keywords, and refused where they are none."""
 
 import dataclasses
 import inspect
@@ -6,19 +6,24 @@ import inspect
 import pytest
 
 from tf_transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, MultiHeadAttention, Transformer
-from tf_transformer.config.model import AttentionOptions, FeedForwardOptions, LayerOptions, StackOptions
+from tf_transformer.config import ModelConfig
 
+DEFAULTS = {field.name: field.default for field in dataclasses.fields(ModelConfig)}
 SIZES = dict(d_model=14, dff=11)
 LAYER = SIZES | dict(num_heads=7)
 STACK = LAYER | dict(num_layers=2)
+OF_FEED_FORWARD = ("norm", "norm_epsilon", "activation", "activation_dropout_rate")
+OF_ATTENTION = ("key_dim", "value_dim")
+OF_LAYER = (*OF_FEED_FORWARD, *OF_ATTENTION, "attention_dropout_rate")
+OF_STACK = (*OF_LAYER, "positions", "max_positions")
 CLASSES = [
-    (FeedForward, FeedForwardOptions, SIZES),
-    (MultiHeadAttention, AttentionOptions, dict(d_model=14, num_heads=7)),
-    (EncoderLayer, LayerOptions, LAYER),
-    (DecoderLayer, LayerOptions, LAYER),
-    (Encoder, StackOptions, STACK | dict(vocab_size=17)),
-    (Decoder, StackOptions, STACK | dict(vocab_size=17)),
-    (Transformer, StackOptions, STACK | dict(input_vocab_size=17, target_vocab_size=19)),
+    (FeedForward, OF_FEED_FORWARD, SIZES),
+    (MultiHeadAttention, OF_ATTENTION, dict(d_model=14, num_heads=7)),
+    (EncoderLayer, OF_LAYER, LAYER),
+    (DecoderLayer, OF_LAYER, LAYER),
+    (Encoder, OF_STACK, STACK | dict(vocab_size=17)),
+    (Decoder, OF_STACK, STACK | dict(vocab_size=17)),
+    (Transformer, OF_STACK, STACK | dict(input_vocab_size=17, target_vocab_size=19)),
 ]
 OTHERS = dict(
     norm="pre",
@@ -34,23 +39,30 @@ OTHERS = dict(
 
 
 @pytest.mark.parametrize(("kind", "options", "sizes"), CLASSES)
-def test_every_option_is_shown_with_its_default(kind, options, sizes):
+def test_the_defaults_are_those_of_the_config(kind, options, sizes):
     shown = inspect.signature(kind).parameters
-    for field in dataclasses.fields(options):
-        assert shown[field.name].default == field.default
-        assert f"        {field.name}: {field.metadata['help']}" in kind.__doc__
-    assert "{options}" not in kind.__doc__
-    assert set(shown) >= set(sizes)
+    documented = inspect.getmro(kind)[1].__doc__ if kind in (Encoder, Decoder) else kind.__doc__
+    assert set(shown) >= {*sizes, *options}
+    for name, parameter in shown.items():
+        if name in DEFAULTS and parameter.default is not parameter.empty:
+            expected = 0.0 if (kind, name) == (MultiHeadAttention, "dropout_rate") else DEFAULTS[name]
+            assert parameter.default == expected, name
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            assert f"\n        {name}: " in documented
 
 
 @pytest.mark.parametrize(("kind", "options", "sizes"), CLASSES)
 def test_every_option_reaches_the_config(kind, options, sizes):
-    given = {field.name: OTHERS[field.name] for field in dataclasses.fields(options)}
+    given = {name: OTHERS[name] for name in options}
     for arguments in (sizes, sizes | given):
         config = kind(**arguments, name="mine").get_config()
-        expected = {field.name: field.default for field in dataclasses.fields(options)} | arguments | {"name": "mine"}
+        expected = {name: DEFAULTS[name] for name in options} | arguments | {"name": "mine"}
         assert config.items() >= expected.items()
         assert kind.from_config(config).get_config() == config
+
+
+def test_the_config_holds_the_arguments_of_the_model():
+    assert set(DEFAULTS) == set(inspect.signature(Transformer).parameters) - {"kwargs"}
 
 
 def test_options_reach_the_layers_that_they_are_of():

@@ -14,72 +14,8 @@ ACTIVATIONS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class NormOptions:
-    """How sub-layers are normalised."""
-
-    norm: str = setting(
-        "post", "layer norm after each sub-layer (post, the paper) or before it (pre)", choices=("post", "pre")
-    )
-    norm_epsilon: float = setting(1e-6, "number added to the variance in layer norms", above=0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FeedForwardOptions(NormOptions):
-    """The options of `FeedForward` besides its sizes."""
-
-    activation: str = setting(
-        "relu", "activation of the feed-forward sub-layer, an element-wise one of Keras", choices=ACTIVATIONS
-    )
-    activation_dropout_rate: float = setting(
-        0.0,
-        "dropout rate inside the feed-forward sub-layer, after the activation; the paper has no dropout there",
-        at_least=0,
-        below=1,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttentionOptions:
-    """The widths of the heads of `MultiHeadAttention`."""
-
-    key_dim: int | None = setting(
-        None,
-        "width of the queries and keys of a head, d_k, if not d_model / num_heads (paper table 3, row B)",
-        at_least=1,
-    )
-    value_dim: int | None = setting(None, "width of the values of a head, d_v, if not d_model / num_heads", at_least=1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LayerOptions(AttentionOptions, FeedForwardOptions):
-    """The options of `EncoderLayer` and `DecoderLayer` besides the tutorial's arguments."""
-
-    attention_dropout_rate: float = setting(
-        0.0, "dropout rate on attention weights; the paper has no dropout there", at_least=0, below=1
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PositionOptions:
-    """How positions are encoded."""
-
-    positions: str = setting(
-        "sinusoidal",
-        "sinusoidal (any length; the paper), learned (up to max_positions; paper table 3, row E), or the sinusoids of "
-        "opus, marian or m2m100 models",
-        choices=("sinusoidal", "learned", "opus", "marian", "m2m100"),
-    )
-    max_positions: int = setting(1024, "tokens in the learned position table; a longer input is an error", at_least=1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class StackOptions(PositionOptions, LayerOptions):
-    """The options of `Encoder`, `Decoder` and `Transformer` besides the tutorial's arguments."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Sizes(Section):
-    """The tutorial's arguments of `Transformer`."""
+class ModelConfig(Section):
+    """The arguments of `Transformer`, which documents them."""
 
     num_layers: int = setting(6, "layers of the encoder, and of the decoder", at_least=1)
     num_decoder_layers: int | None = setting(None, "layers of the decoder, if not num_layers", at_least=1)
@@ -95,12 +31,35 @@ class _Sizes(Section):
         None, "size of the target vocabulary; taken from the tokenizer", at_least=SPECIAL_TOKENS + 1
     )
     dropout_rate: float = setting(0.1, "dropout rate on sub-layer outputs and on embedding sums", at_least=0, below=1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelConfig(StackOptions, _Sizes):
-    """The arguments of `Transformer`, which documents them."""
-
+    norm: str = setting(
+        "post", "layer norm after each sub-layer (post, the paper) or before it (pre)", choices=("post", "pre")
+    )
+    norm_epsilon: float = setting(1e-6, "number added to the variance in layer norms", above=0)
+    activation: str = setting(
+        "relu", "activation of the feed-forward sub-layer, an element-wise one of Keras", choices=ACTIVATIONS
+    )
+    activation_dropout_rate: float = setting(
+        0.0,
+        "dropout rate inside the feed-forward sub-layer, after the activation; the paper has no dropout there",
+        at_least=0,
+        below=1,
+    )
+    key_dim: int | None = setting(
+        None,
+        "width of the queries and keys of a head, d_k, if not d_model / num_heads (paper table 3, row B)",
+        at_least=1,
+    )
+    value_dim: int | None = setting(None, "width of the values of a head, d_v, if not d_model / num_heads", at_least=1)
+    attention_dropout_rate: float = setting(
+        0.0, "dropout rate on attention weights; the paper has no dropout there", at_least=0, below=1
+    )
+    positions: str = setting(
+        "sinusoidal",
+        "sinusoidal (any length; the paper), learned (up to max_positions; paper table 3, row E), or the sinusoids of "
+        "opus, marian or m2m100 models",
+        choices=("sinusoidal", "learned", "opus", "marian", "m2m100"),
+    )
+    max_positions: int = setting(1024, "tokens in the learned position table; a longer input is an error", at_least=1)
     share_embeddings: str = setting(
         "none",
         "shared embeddings: none, target (output tied to target embedding) or all (paper 3.4)",

@@ -1,22 +1,18 @@
 """Multi-head attention (paper 3.2.2)."""
 
 import itertools
-from dataclasses import asdict
 from typing import Any
 
 import keras
 from keras import ops
 
-from tf_transformer.config.model import AttentionOptions
 from tf_transformer.model.cache import Cache, FixedKeyValue, KeyValue
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.linear import Linear
 from tf_transformer.model.masks import boolean
-from tf_transformer.model.options import taken, with_options
 from tf_transformer.model.scaled_dot_product import scaled_dot_product_attention
 
 
-@with_options(AttentionOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class MultiHeadAttention(ExplicitMaskLayer):
     """Multi-head attention (paper 3.2.2).
@@ -29,23 +25,32 @@ class MultiHeadAttention(ExplicitMaskLayer):
         d_model: width of query and output, D.
         num_heads: number of heads, H.
         dropout_rate: on the attention weights; the paper has none there.
-        {options}
+        key_dim: width of the queries and keys of a head, d_k, if not d_model / num_heads (paper table 3, row B).
+        value_dim: width of the values of a head, d_v, if not d_model / num_heads.
 
     Raises:
         ValueError: d_model is not a multiple of num_heads, and no widths are given.
     """
 
-    def __init__(self, *, d_model: int, num_heads: int, dropout_rate: float = 0.0, **kwargs: Any):
-        options, kwargs = taken(AttentionOptions, kwargs)
+    def __init__(
+        self,
+        *,
+        d_model: int,
+        num_heads: int,
+        dropout_rate: float = 0.0,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
-        self.widths = asdict(options)
+        self.widths = {"key_dim": key_dim, "value_dim": value_dim}
         if num_heads < 1 or (None in self.widths.values() and d_model % num_heads):
             raise ValueError(
                 "d_model must be a multiple of num_heads, unless key_dim and value_dim are given. "
                 f"Received: {d_model=}, {num_heads=}, {self.widths}"
             )
-        self.key_dim = options.key_dim or d_model // num_heads
-        self.value_dim = options.value_dim or d_model // num_heads
+        self.key_dim = key_dim or d_model // num_heads
+        self.value_dim = value_dim or d_model // num_heads
         self.d_model = d_model
         self.num_heads = num_heads
         self.dropout_rate = dropout_rate

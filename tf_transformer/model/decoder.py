@@ -1,18 +1,14 @@
 """The decoder (paper 3.1)."""
 
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import keras
 
-from tf_transformer.config.model import AttentionOptions, FeedForwardOptions, LayerOptions, NormOptions, StackOptions
 from tf_transformer.model.attention import MultiHeadAttention
 from tf_transformer.model.cache import Cache, KeyValue
-from tf_transformer.model.embeddings import TokenEmbedding
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.feed_forward import FeedForward
 from tf_transformer.model.masks import boolean, causal_mask
-from tf_transformer.model.options import passed_on, taken, with_options
 from tf_transformer.model.residual import Residual
 from tf_transformer.model.stack import Stack
 
@@ -26,7 +22,6 @@ class Memory(NamedTuple):
     """[B, 1, S], True = attend"""
 
 
-@with_options(LayerOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class DecoderLayer(ExplicitMaskLayer):
     """One layer of the decoder: causal self-attention, attention to the source, feed-forward (paper 3.1).
@@ -36,30 +31,69 @@ class DecoderLayer(ExplicitMaskLayer):
         num_heads: attention heads, H.
         dff: width inside the feed-forward sub-layer.
         dropout_rate: on the outputs of the sub-layers.
-        {options}
+        attention_dropout_rate: on attention weights; the paper has none there.
+        activation: of the feed-forward sub-layer, an element-wise one of Keras.
+        activation_dropout_rate: inside the feed-forward sub-layer, after the activation; the paper has none there.
+        norm: "post" normalises after each sub-layer, as the paper does; "pre" before it.
+        norm_epsilon: added to the variance in layer norms.
+        key_dim: width of the queries and keys of a head, d_k, if not d_model / num_heads (paper table 3, row B).
+        value_dim: width of the values of a head, d_v, if not d_model / num_heads.
     """
 
-    def __init__(self, *, d_model: int, num_heads: int, dff: int, dropout_rate: float = 0.1, **kwargs: Any):
-        options, kwargs = taken(LayerOptions, kwargs)
+    def __init__(
+        self,
+        *,
+        d_model: int,
+        num_heads: int,
+        dff: int,
+        dropout_rate: float = 0.1,
+        attention_dropout_rate: float = 0.0,
+        activation: str = "relu",
+        activation_dropout_rate: float = 0.0,
+        norm: str = "post",
+        norm_epsilon: float = 1e-6,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         self.config: dict[str, Any] = dict(
-            d_model=d_model, num_heads=num_heads, dff=dff, dropout_rate=dropout_rate, **asdict(options)
+            d_model=d_model,
+            num_heads=num_heads,
+            dff=dff,
+            dropout_rate=dropout_rate,
+            attention_dropout_rate=attention_dropout_rate,
+            activation=activation,
+            activation_dropout_rate=activation_dropout_rate,
+            norm=norm,
+            norm_epsilon=norm_epsilon,
+            key_dim=key_dim,
+            value_dim=value_dim,
         )
         policy = self.dtype_policy
         attention: dict[str, Any] = dict(
             d_model=d_model,
             num_heads=num_heads,
-            dropout_rate=options.attention_dropout_rate,
-            **passed_on(options, AttentionOptions),
+            dropout_rate=attention_dropout_rate,
+            key_dim=key_dim,
+            value_dim=value_dim,
             dtype=policy,
         )
-        residual: dict[str, Any] = dict(dropout_rate=dropout_rate, **passed_on(options, NormOptions), dtype=policy)
+        residual: dict[str, Any] = dict(dropout_rate=dropout_rate, norm=norm, norm_epsilon=norm_epsilon, dtype=policy)
         self.self_attention = MultiHeadAttention(**attention, name="self_attention")
         self.self_residual = Residual(**residual, name="self_attention_residual")
         self.cross_attention = MultiHeadAttention(**attention, name="cross_attention")
         self.cross_residual = Residual(**residual, name="cross_attention_residual")
         self.feed_forward = FeedForward(
-            d_model, dff, dropout_rate, **passed_on(options, FeedForwardOptions), name="feed_forward", dtype=policy
+            d_model,
+            dff,
+            dropout_rate,
+            activation=activation,
+            activation_dropout_rate=activation_dropout_rate,
+            norm=norm,
+            norm_epsilon=norm_epsilon,
+            name="feed_forward",
+            dtype=policy,
         )
 
     def build(self, x_shape: tuple[int | None, ...], context_shape: Any) -> None:
@@ -124,38 +158,14 @@ class DecoderLayer(ExplicitMaskLayer):
         return super().get_config() | self.config
 
 
-@with_options(StackOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class Decoder(Stack):
     """The decoder: embeddings with positions, then a stack of layers (paper 3.1).
 
-    Args:
-        num_layers: layers of the stack.
-        d_model: width, D.
-        num_heads: attention heads, H.
-        dff: width inside the feed-forward sub-layers.
-        vocab_size: number of target tokens.
-        dropout_rate: on sub-layer outputs and on the embedding sums.
-        tokens: a `TokenEmbedding` to share with the encoder (paper 3.4); a new one by default.
-        {options}
+    The arguments are those of `Stack`.
     """
 
-    def __init__(
-        self,
-        *,
-        num_layers: int,
-        d_model: int,
-        num_heads: int,
-        dff: int,
-        vocab_size: int,
-        dropout_rate: float = 0.1,
-        tokens: TokenEmbedding | None = None,
-        **kwargs: Any,
-    ):
-        sizes = dict(d_model=d_model, num_heads=num_heads, dff=dff, dropout_rate=dropout_rate)
-        super().__init__(
-            DecoderLayer, num_layers=num_layers, vocab_size=vocab_size, sizes=sizes, tokens=tokens, **kwargs
-        )
+    layer_class = DecoderLayer
 
     def build(self, ids_shape: tuple[int | None, ...], context_shape: Any) -> None:
         """Create the weights."""

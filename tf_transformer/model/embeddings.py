@@ -6,10 +6,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from tf_transformer.config.model import PositionOptions
 from tf_transformer.model.gradients import with_gradient
 from tf_transformer.model.linear import not_quantized
-from tf_transformer.model.options import taken, with_options
 from tf_transformer.model.positions import KINDS, positional_encoding
 
 
@@ -82,7 +80,6 @@ def _rows(table: Any, ids: Any) -> Any:
     return with_gradient(take, table)
 
 
-@with_options(PositionOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class PositionalEmbedding(keras.layers.Layer):
     """Tokens plus positions, then dropout (paper 3.4, 3.5 and 5.4). ids [B, T] -> [B, T, D].
@@ -92,7 +89,9 @@ class PositionalEmbedding(keras.layers.Layer):
         d_model: width of the model, D.
         dropout_rate: on the sum.
         tokens: a `TokenEmbedding` to share; a new one by default.
-        {options}
+        positions: "sinusoidal" (any length; the paper), "learned" (up to max_positions; paper table 3, row E), or the
+            sinusoids of "opus", "marian" or "m2m100" models.
+        max_positions: tokens in the learned position table; a longer input is an error.
     """
 
     def __init__(
@@ -102,18 +101,17 @@ class PositionalEmbedding(keras.layers.Layer):
         *,
         dropout_rate: float = 0.1,
         tokens: TokenEmbedding | None = None,
+        positions: str = "sinusoidal",
+        max_positions: int = 1024,
         **kwargs: Any,
     ):
-        options, kwargs = taken(PositionOptions, kwargs)
         super().__init__(**kwargs)
-        if options.positions not in ("learned", *KINDS):
-            raise ValueError(
-                f"positions must be learned, or one of {', '.join(KINDS)}. Received: {options.positions!r}"
-            )
-        if options.positions != "learned" and d_model % 2:
-            raise ValueError(f"d_model must be even for {options.positions} positions. Received: {d_model=}")
-        self.positions = options.positions
-        self.max_positions = options.max_positions
+        if positions not in ("learned", *KINDS):
+            raise ValueError(f"positions must be learned, or one of {', '.join(KINDS)}. Received: {positions!r}")
+        if positions != "learned" and d_model % 2:
+            raise ValueError(f"d_model must be even for {positions} positions. Received: {d_model=}")
+        self.positions = positions
+        self.max_positions = max_positions
         self.d_model = d_model
         self.tokens = tokens or TokenEmbedding(vocab_size, d_model, name="tokens", dtype=self.dtype_policy)
         self.dropout = keras.layers.Dropout(dropout_rate, name="dropout", dtype=self.dtype_policy)

@@ -1,20 +1,16 @@
 """The encoder (paper 3.1)."""
 
-from dataclasses import asdict
 from typing import Any
 
 import keras
 
-from tf_transformer.config.model import AttentionOptions, FeedForwardOptions, LayerOptions, NormOptions, StackOptions
 from tf_transformer.model.attention import MultiHeadAttention
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.feed_forward import FeedForward
-from tf_transformer.model.options import passed_on, taken, with_options
 from tf_transformer.model.residual import Residual
 from tf_transformer.model.stack import Stack
 
 
-@with_options(LayerOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class EncoderLayer(ExplicitMaskLayer):
     """One layer of the encoder: self-attention and feed-forward (paper 3.1). x [B, S, D] -> [B, S, D].
@@ -24,28 +20,67 @@ class EncoderLayer(ExplicitMaskLayer):
         num_heads: attention heads, H.
         dff: width inside the feed-forward sub-layer.
         dropout_rate: on the outputs of the sub-layers.
-        {options}
+        attention_dropout_rate: on attention weights; the paper has none there.
+        activation: of the feed-forward sub-layer, an element-wise one of Keras.
+        activation_dropout_rate: inside the feed-forward sub-layer, after the activation; the paper has none there.
+        norm: "post" normalises after each sub-layer, as the paper does; "pre" before it.
+        norm_epsilon: added to the variance in layer norms.
+        key_dim: width of the queries and keys of a head, d_k, if not d_model / num_heads (paper table 3, row B).
+        value_dim: width of the values of a head, d_v, if not d_model / num_heads.
     """
 
-    def __init__(self, *, d_model: int, num_heads: int, dff: int, dropout_rate: float = 0.1, **kwargs: Any):
-        options, kwargs = taken(LayerOptions, kwargs)
+    def __init__(
+        self,
+        *,
+        d_model: int,
+        num_heads: int,
+        dff: int,
+        dropout_rate: float = 0.1,
+        attention_dropout_rate: float = 0.0,
+        activation: str = "relu",
+        activation_dropout_rate: float = 0.0,
+        norm: str = "post",
+        norm_epsilon: float = 1e-6,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         self.config: dict[str, Any] = dict(
-            d_model=d_model, num_heads=num_heads, dff=dff, dropout_rate=dropout_rate, **asdict(options)
-        )
-        policy, rate = self.dtype_policy, options.attention_dropout_rate
-        self.self_attention = MultiHeadAttention(
             d_model=d_model,
             num_heads=num_heads,
-            dropout_rate=rate,
-            **passed_on(options, AttentionOptions),
-            name="self_attention",
+            dff=dff,
+            dropout_rate=dropout_rate,
+            attention_dropout_rate=attention_dropout_rate,
+            activation=activation,
+            activation_dropout_rate=activation_dropout_rate,
+            norm=norm,
+            norm_epsilon=norm_epsilon,
+            key_dim=key_dim,
+            value_dim=value_dim,
+        )
+        policy = self.dtype_policy
+        attention: dict[str, Any] = dict(
+            d_model=d_model,
+            num_heads=num_heads,
+            dropout_rate=attention_dropout_rate,
+            key_dim=key_dim,
+            value_dim=value_dim,
             dtype=policy,
         )
-        norm = passed_on(options, NormOptions)
-        self.residual = Residual(dropout_rate, **norm, name="self_attention_residual", dtype=policy)
+        residual: dict[str, Any] = dict(dropout_rate=dropout_rate, norm=norm, norm_epsilon=norm_epsilon, dtype=policy)
+        self.self_attention = MultiHeadAttention(**attention, name="self_attention")
+        self.residual = Residual(**residual, name="self_attention_residual")
         self.feed_forward = FeedForward(
-            d_model, dff, dropout_rate, **passed_on(options, FeedForwardOptions), name="feed_forward", dtype=policy
+            d_model,
+            dff,
+            dropout_rate,
+            activation=activation,
+            activation_dropout_rate=activation_dropout_rate,
+            norm=norm,
+            norm_epsilon=norm_epsilon,
+            name="feed_forward",
+            dtype=policy,
         )
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -72,34 +107,14 @@ class EncoderLayer(ExplicitMaskLayer):
         return super().get_config() | self.config
 
 
-@with_options(StackOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class Encoder(Stack):
     """The encoder: embeddings with positions, then a stack of layers (paper 3.1). ids [B, S] -> [B, S, D].
 
-    Args:
-        num_layers: layers of the stack.
-        d_model: width, D.
-        num_heads: attention heads, H.
-        dff: width inside the feed-forward sub-layers.
-        vocab_size: number of source tokens.
-        dropout_rate: on sub-layer outputs and on the embedding sums.
-        {options}
+    The arguments are those of `Stack`.
     """
 
-    def __init__(
-        self,
-        *,
-        num_layers: int,
-        d_model: int,
-        num_heads: int,
-        dff: int,
-        vocab_size: int,
-        dropout_rate: float = 0.1,
-        **kwargs: Any,
-    ):
-        sizes = dict(d_model=d_model, num_heads=num_heads, dff=dff, dropout_rate=dropout_rate)
-        super().__init__(EncoderLayer, num_layers=num_layers, vocab_size=vocab_size, sizes=sizes, **kwargs)
+    layer_class = EncoderLayer
 
     def build(self, ids_shape: tuple[int | None, ...]) -> None:
         """Create the weights."""

@@ -1,18 +1,14 @@
 """The feed-forward sub-layer (paper 3.3)."""
 
-from dataclasses import asdict
 from typing import Any
 
 import keras
 
-from tf_transformer.config.model import FeedForwardOptions, NormOptions
 from tf_transformer.model.linear import Linear
 from tf_transformer.model.low_rank import LowRank
-from tf_transformer.model.options import passed_on, taken, with_options
 from tf_transformer.model.residual import Residual
 
 
-@with_options(FeedForwardOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class FeedForward(LowRank, keras.layers.Layer):
     """The position-wise feed-forward sub-layer with its residual connection, dropout and layer norm (paper 3.3).
@@ -23,22 +19,45 @@ class FeedForward(LowRank, keras.layers.Layer):
         d_model: width of input and output, D.
         dff: width inside.
         dropout_rate: on the output, before the residual connection.
-        {options}
+        activation: of the feed-forward sub-layer, an element-wise one of Keras.
+        activation_dropout_rate: inside the feed-forward sub-layer, after the activation; the paper has none there.
+        norm: "post" normalises after each sub-layer, as the paper does; "pre" before it.
+        norm_epsilon: added to the variance in layer norms.
     """
 
-    def __init__(self, d_model: int, dff: int, dropout_rate: float = 0.1, **kwargs: Any):
-        options, kwargs = taken(FeedForwardOptions, kwargs)
+    def __init__(
+        self,
+        d_model: int,
+        dff: int,
+        dropout_rate: float = 0.1,
+        *,
+        activation: str = "relu",
+        activation_dropout_rate: float = 0.0,
+        norm: str = "post",
+        norm_epsilon: float = 1e-6,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         self.supports_masking = True  # it changes each position by itself
-        self.config: dict[str, Any] = dict(d_model=d_model, dff=dff, dropout_rate=dropout_rate, **asdict(options))
+        self.config: dict[str, Any] = dict(
+            d_model=d_model,
+            dff=dff,
+            dropout_rate=dropout_rate,
+            activation=activation,
+            activation_dropout_rate=activation_dropout_rate,
+            norm=norm,
+            norm_epsilon=norm_epsilon,
+        )
         policy = self.dtype_policy
-        self.inner = Linear(dff, activation=options.activation, name="inner", dtype=policy)
+        self.inner = Linear(dff, activation=activation, name="inner", dtype=policy)
         self.outer = Linear(d_model, name="outer", dtype=policy)
         self.activation_dropout = None
-        if rate := options.activation_dropout_rate:
+        if activation_dropout_rate:
             # Made only where it drops: its seed is part of a checkpoint.
-            self.activation_dropout = keras.layers.Dropout(rate, name="activation_dropout", dtype=policy)
-        self.residual = Residual(dropout_rate, **passed_on(options, NormOptions), name="residual", dtype=policy)
+            self.activation_dropout = keras.layers.Dropout(
+                activation_dropout_rate, name="activation_dropout", dtype=policy
+            )
+        self.residual = Residual(dropout_rate, norm=norm, norm_epsilon=norm_epsilon, name="residual", dtype=policy)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Create the weights."""

@@ -4,27 +4,31 @@ from typing import Any
 
 import keras
 
-from tf_transformer.config.model import NormOptions
 from tf_transformer.model.layer_norm import LayerNorm
-from tf_transformer.model.options import taken, with_options
 
 
-@with_options(NormOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class Residual(keras.layers.Layer):
     """The frame of a sub-layer (paper 3.1 and 5.4): call `enter` before the sub-layer, and `leave` after it.
 
     norm="post", the paper: LayerNorm(x + dropout(sublayer(x))). norm="pre": x + dropout(sublayer(LayerNorm(x))).
+
+    Args:
+        dropout_rate: on the output of the sub-layer.
+        norm: "post" or "pre".
+        norm_epsilon: added to the variance.
+
+    Raises:
+        ValueError: another norm.
     """
 
-    def __init__(self, dropout_rate: float, **kwargs: Any):
-        options, kwargs = taken(NormOptions, kwargs)
+    def __init__(self, dropout_rate: float, *, norm: str = "post", norm_epsilon: float = 1e-6, **kwargs: Any):
         super().__init__(**kwargs)
-        if options.norm not in ("post", "pre"):
-            raise ValueError(f'norm must be "post" or "pre". Received: {options.norm!r}')
-        self.is_pre = options.norm == "pre"
+        if norm not in ("post", "pre"):
+            raise ValueError(f'norm must be "post" or "pre". Received: {norm!r}')
+        self.is_pre = norm == "pre"
         self.dropout = keras.layers.Dropout(dropout_rate, name="dropout", dtype=self.dtype_policy)
-        self.norm = LayerNorm(options.norm_epsilon, name="norm", dtype=self.dtype_policy)
+        self.norm = LayerNorm(norm_epsilon, name="norm", dtype=self.dtype_policy)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Create the weights for x [..., D]."""

@@ -1,19 +1,16 @@
 """The Transformer, in pure Keras."""
 
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
-from tf_transformer.config.model import StackOptions
 from tf_transformer.model.cache import Cache
 from tf_transformer.model.decoder import Decoder, Memory
 from tf_transformer.model.encoder import Encoder
 from tf_transformer.model.linear import Linear
 from tf_transformer.model.low_rank import LowRank
 from tf_transformer.model.masks import padding_mask
-from tf_transformer.model.options import taken, with_options
 
 
 class AttentionWeights(NamedTuple):
@@ -27,7 +24,6 @@ class AttentionWeights(NamedTuple):
     """of the target to the source, each [B, H, T, S]"""
 
 
-@with_options(StackOptions)
 @keras.saving.register_keras_serializable("tf_transformer")
 class Transformer(LowRank, keras.Model):
     """The encoder-decoder Transformer of "Attention Is All You Need" (paper section 3).
@@ -48,7 +44,16 @@ class Transformer(LowRank, keras.Model):
         share_embeddings: "none"; "target" ties the output to the target embedding; "all" ties the source embedding
             as well (paper 3.4) and needs one vocabulary for both languages.
         output_bias: whether the logits have a bias, initially zero; the paper has none.
-        {options}
+        attention_dropout_rate: on attention weights; the paper has none there.
+        activation: of the feed-forward sub-layer, an element-wise one of Keras.
+        activation_dropout_rate: inside the feed-forward sub-layer, after the activation; the paper has none there.
+        norm: "post" normalises after each sub-layer, as the paper does; "pre" before it.
+        norm_epsilon: added to the variance in layer norms.
+        key_dim: width of the queries and keys of a head, d_k, if not d_model / num_heads (paper table 3, row B).
+        value_dim: width of the values of a head, d_v, if not d_model / num_heads.
+        positions: "sinusoidal" (any length; the paper), "learned" (up to max_positions; paper table 3, row E), or the
+            sinusoids of "opus", "marian" or "m2m100" models.
+        max_positions: tokens in the learned position table; a longer input is an error.
 
     Raises:
         ValueError: d_model is not a multiple of num_heads, and no widths of heads are given; an unknown word for an
@@ -68,9 +73,17 @@ class Transformer(LowRank, keras.Model):
         share_embeddings: str = "none",
         num_decoder_layers: int | None = None,
         output_bias: bool = False,
+        attention_dropout_rate: float = 0.0,
+        activation: str = "relu",
+        activation_dropout_rate: float = 0.0,
+        norm: str = "post",
+        norm_epsilon: float = 1e-6,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        positions: str = "sinusoidal",
+        max_positions: int = 1024,
         **kwargs: Any,
     ):
-        options, kwargs = taken(StackOptions, kwargs)
         super().__init__(**{"name": "transformer", **kwargs})
         if share_embeddings not in ("none", "target", "all"):
             raise ValueError(f'share_embeddings must be "none", "target" or "all". Received: {share_embeddings=}')
@@ -91,7 +104,15 @@ class Transformer(LowRank, keras.Model):
             num_heads=num_heads,
             dff=dff,
             dropout_rate=dropout_rate,
-            **asdict(options),
+            attention_dropout_rate=attention_dropout_rate,
+            activation=activation,
+            activation_dropout_rate=activation_dropout_rate,
+            norm=norm,
+            norm_epsilon=norm_epsilon,
+            key_dim=key_dim,
+            value_dim=value_dim,
+            positions=positions,
+            max_positions=max_positions,
         )
         self.config: dict[str, Any] = dict(
             stack,
