@@ -27,6 +27,13 @@ def numbers_and_texts(output: str, texts: bool) -> tuple[list[float], list[str]]
     return [float(number) for row in rows for number in row], []
 
 
+def with_certain_nothing(scores: str) -> str:
+    """The scores as a run gives them now: a pair of empty lines is certain, as in its search. Exports keep theirs."""
+    source, target = ((FROZEN / name).read_text("utf-8").splitlines() for name in ("source.txt", "target.txt"))
+    rows = zip(scores.splitlines(), map(any, zip(source, target, strict=True)), strict=True)
+    return "\n".join(row if has_text else "0\t1\t0" for row, has_text in rows)
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_it_translates_and_scores_as_it_did(name, tmp_path, capfdbinary, monkeypatch):
     model = str(unpacked(name, tmp_path))
@@ -40,6 +47,8 @@ def test_it_translates_and_scores_as_it_did(name, tmp_path, capfdbinary, monkeyp
             assert main(command) == 0
         found = numbers_and_texts(capfdbinary.readouterr().out.decode(), kind == "n_best")
         before = (FROZEN / f"{name.removeprefix('export_')}.{kind}.txt").read_bytes().decode()
+        if kind == "score" and not name.startswith("export_"):
+            before = with_certain_nothing(before)
         expected = numbers_and_texts(before, kind == "n_best")
         np.testing.assert_allclose(found[0], expected[0], atol=2e-3)
         assert found[1] == expected[1]

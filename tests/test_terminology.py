@@ -1,5 +1,6 @@
 """Which terms a translation must contain."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ GLOSSARY = Glossary(
     {
         "machine": "Maschine",
         "machine learning": "maschinelles Lernen",
-        "US": "USA",
         "us": "uns",
+        "US": "USA",
         "C++": "C++",
         "機械": "Maschine",
         "ö": "O",
@@ -33,6 +34,8 @@ GLOSSARY = Glossary(
         ("これは機械です", ["Maschine"]),
         ("Ö", ["O"]),
         ("", []),
+        ("a machine learning machine learning", ["maschinelles Lernen"]),
+        ("deep machine\tlearning", ["Maschine"]),
     ],
 )
 def test_terms_are_found_as_whole_words(text: str, terms: list[str]) -> None:
@@ -44,11 +47,30 @@ def test_a_term_alone_is_found(term: str, translation: str) -> None:
     assert Glossary({term: translation})(term) == (term, [translation])
 
 
-def test_a_glossary_file(tmp_path: Path) -> None:
+@given(st.permutations([("a b", "1"), ("b c d", "2"), ("b c", "3"), ("B c", "4"), ("d", "5")]))
+def test_of_terms_that_overlap_the_first_counts_then_the_longest_then_the_one_with_a_capital(
+    terms: list[tuple[str, str]],
+) -> None:
+    glossary = Glossary(dict(terms))
+    assert glossary("a b c d")[1] == ["1", "5"]
+    assert glossary("x b c d")[1] == ["2"]
+    assert glossary("B c , b c , B C")[1] == ["4", "3"]
+
+
+def test_a_glossary_may_be_large() -> None:
+    """The time for a line is that of the line: with 30,000 terms as with one."""
+    glossary = Glossary({f"word {number}": str(number) for number in range(30_000)})
+    assert glossary("word 7 , " * 2_000 + "word 29999")[1] == ["7", "29999"]
+
+
+def test_a_glossary_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "terms.tsv").write_text("dog\tHund\n\n cat \t Katze\ndog\tHund\n", "utf-8")
     assert Glossary.read(tmp_path / "terms.tsv")("A dog , a cat .")[1] == ["Hund", "Katze"]
-    (tmp_path / "empty.tsv").write_text("")
-    assert Glossary.read(tmp_path / "empty.tsv")("A dog")[1] == []
+    assert not caplog.records
+    for content in ("", "\n \n\t\t\n"):
+        (tmp_path / "empty.tsv").write_text(content)
+        assert Glossary.read(tmp_path / "empty.tsv")("A dog")[1] == []
+        assert caplog.records.pop().message == f"{tmp_path / 'empty.tsv'} has no terms: nothing is demanded"
 
 
 @pytest.mark.parametrize(
@@ -58,6 +80,8 @@ def test_a_glossary_file(tmp_path: Path) -> None:
         ("a\tb\ndog\t\n", r"terms.tsv, line 2: write a term"),
         ("\tHund\n", r"line 1: write a term"),
         ("a\tb\tc\n", r"line 1: write a term"),
+        ("a\tb\t\n", r"line 1: write a term, .* Received: 'a\\tb\\t'"),
+        ("a\t\t\tb\n", r"line 1: write a term"),
         ("a\tb\na\tc\n", r"line 2: 'a' has two translations, 'b' and 'c': keep one"),
     ],
 )
@@ -72,5 +96,6 @@ def test_a_glossary_that_is_wrong(tmp_path: Path, content: str, message: str) ->
 def test_terms_behind_a_line() -> None:
     assert terms_of_line("A dog\tHund\tder Hund") == ("A dog", ["Hund", "der Hund"])
     assert terms_of_line("A dog") == ("A dog", [])
-    with pytest.raises(InputError, match=r"a term is empty: .* Received: 'A dog\\t'"):
-        terms_of_line("A dog\t")
+    for line in ("A dog\t", "A dog\tHund\t\t", "A dog\t \tHund", "\t"):
+        with pytest.raises(InputError, match=rf"a term is empty: .* Received: {re.escape(repr(line))}$"):
+            terms_of_line(line)

@@ -1,5 +1,6 @@
 """Terms that a translation must contain: those of a glossary, or those that stand in the line itself."""
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,6 +8,10 @@ from pathlib import Path
 from tf_transformer.documents import WIDE
 from tf_transformer.errors import InputError
 from tf_transformer.lines import read_lines
+
+WORD = re.compile(r"\w")
+
+log = logging.getLogger(__name__)
 
 TermsOf = Callable[[str], tuple[str, list[str]]]
 """Returns the text of a line, and the terms that its translation must contain."""
@@ -28,20 +33,22 @@ class Glossary:
     """How terms must be translated.
 
     A term is found where it stands as whole words. Written in lower case, it is found in any case; with a capital, only
-    as it is written (`us` finds "Us", but `US` does not find "us"). Of terms that overlap, the longest counts.
+    as it is written (`us` finds "Us", but `US` does not find "us"). Of terms that overlap, the one that begins first
+    counts; of those that begin together, the longest, and of these the one with a capital.
 
     Args:
         translations: by the source term, the target term.
     """
 
     def __init__(self, translations: Mapping[str, str]):
-        terms = sorted(translations, key=len, reverse=True)
-        self._translations = [translations[term] for term in terms]
-        self._pattern = re.compile("|".join(f"({_pattern(term)})" for term in terms)) if terms else None
+        self._translations = dict(translations)
+        self._lengths = sorted({len(term) for term in translations}, reverse=True)
 
     @classmethod
     def read(cls, path: Path) -> "Glossary":
         """Read a file with a source term, a tab and its translation on each line; empty lines are skipped.
+
+        A file without terms is warned of.
 
         Raises:
             InputError: the file cannot be read; a line is no such pair, or has a term of a line before.
@@ -58,24 +65,36 @@ class Glossary:
                     f"{path}, line {number}: {source!r} has two translations, {translations[source]!r} and "
                     f"{targets[0]!r}: keep one"
                 )
+        if not translations:
+            log.warning("%s has no terms: nothing is demanded", path)
         return cls(translations)
 
     def __call__(self, text: str) -> tuple[str, list[str]]:
         """Return the text, and the translations of the terms in it, each once."""
-        if self._pattern is None:
-            return text, []
-        found = (self._translations[match.lastindex - 1] for match in self._pattern.finditer(text) if match.lastindex)
-        return text, list(dict.fromkeys(found))
+        found: dict[str, None] = {}
+        place = 0
+        while place < len(text):
+            written, term = self._longest(text, place)
+            if term:
+                found[self._translations[term]] = None
+            place += len(written) or 1
+        return text, list(found)
+
+    def _longest(self, text: str, place: int) -> tuple[str, str]:
+        """Return what stands at a place of a text and the longest term that it is; both are empty if it is none."""
+        for length in self._lengths:
+            written = text[place : place + length]
+            for term in (written, written.lower()):
+                if term in self._translations and _is_whole(text, place, place + len(written)):
+                    return written, term
+        return "", ""
 
 
-def _pattern(term: str) -> str:
-    """Return a regular expression for a term as whole words, where its script has words."""
-    before, after = (_is_of_words(term[place]) for place in (0, -1))
-    found = re.escape(term)
-    if term == term.lower():
-        found = f"(?i:{found})"
-    return (r"(?<!\w)" if before else "") + found + (r"(?!\w)" if after else "")
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Say whether a part of a text is whole words, where its script has words."""
+    begins = not start or not (_is_of_words(text[start]) and WORD.match(text[start - 1]))
+    return begins and (end == len(text) or not (_is_of_words(text[end - 1]) and WORD.match(text[end])))
 
 
 def _is_of_words(character: str) -> bool:
-    return re.match(r"\w", character) is not None and not WIDE.match(character)
+    return WORD.match(character) is not None and not WIDE.match(character)

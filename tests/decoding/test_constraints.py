@@ -103,3 +103,12 @@ def test_without_room_nothing_is_found():
     found = search(beam_search, table, [2, 4], width=3, phrases=padded([[[4, 5, 6]], [[4, 5, 6]]]))
     assert found[0] == [([], -np.inf, -np.inf)]
     assert contains(found[1][0][0], [4, 5, 6])
+
+
+def test_a_sentence_without_a_translation_has_no_phrases():
+    """The empty hypothesis of a limit of 0 lacks them."""
+    table = tables(17, 3, 4, VOCABULARY)
+    found = search(beam_search, table, [0, 0, 4], width=3, phrases=padded([[[4]], [], [[5]]]))
+    assert found[0] == [([], -np.inf, -np.inf)]
+    assert found[1] == [([], 0, 0)]
+    assert 5 in found[2][0][0]

@@ -15,8 +15,7 @@ from tf_transformer import Transformer
 from tf_transformer import Translator as TensorFlowTranslator
 from tf_transformer.commands.main import main
 from tf_transformer.config import DecodingConfig, TokenizerConfig
-from tf_transformer.data import toy
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task, toy
 from tf_transformer.errors import InputError
 from tf_transformer.export.litert import converted
 from tf_transformer.litert import Translator
@@ -99,6 +98,8 @@ def test_it_translates_as_tensorflow_does(tmp_path, tokenizers, options):
     pairs = [*PAIRS[:11], ("", ""), ("a", "日本"), (SOURCES[0], SOURCES[1])]
     for one, other in zip(ours.score_strings(pairs), theirs.score_strings(pairs), strict=True):
         assert one == pytest.approx(other, abs=2e-4)
+    for one in ("", "  ", "\u200b"):
+        assert sum(ours.score_strings([(one, " ")])[0]) == ours.n_best_strings([one], 1)[0][0][1] == 0
 
 
 @pytest.mark.parametrize(
@@ -129,8 +130,10 @@ def test_languages(tmp_path, tokenizers):
         theirs = TensorFlowTranslator(theirs.model, *tokenizers["several"], directed)
         found.append(ours.n_best_strings(SOURCES[:30], 1))
         check_equal(found[-1], theirs.n_best_strings(SOURCES[:30], 1))
-        for one, other in zip(ours.score_strings(PAIRS[:5]), theirs.score_strings(PAIRS[:5]), strict=True):
+        pairs = [*PAIRS[:5], ("", "a"), ("a", "")]
+        for one, other in zip(ours.score_strings(pairs), theirs.score_strings(pairs), strict=True):
             assert one == pytest.approx(other, abs=2e-4)
+        assert ours.score_strings([("", "")]) == theirs.score_strings([("", "")]) == [[0.0]]
     assert found[0] != found[1]
     # Each sentence may have languages of its own.
     rows = [("en", "de"), ("de", "fr"), ("fr", "en")] * 9

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.serving.conftest import SENTENCES
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task
 from tf_transformer.serving import litert, saved_model
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics

@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from tests.serving.conftest import TEXT, predict
-from tf_transformer.data.toy import copy_task
+from tf_transformer.data.corpora import copy_task
 from tf_transformer.serving import json_form
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.rest import make_app

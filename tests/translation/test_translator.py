@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from tf_transformer import Transformer, Translator
 from tf_transformer.config import DecodingConfig, TokenizerConfig
-from tf_transformer.data import toy
+from tf_transformer.data.corpora import toy
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import END, START, Tokenizer, train_tokenizer
 from tf_transformer.translation.results import Translations, rows_of
@@ -47,6 +47,12 @@ def translator_of(tokenizer, max_extra_length=11, **option) -> Translator:
 @pytest.fixture(scope="module")
 def translator(tokenizer) -> Translator:
     return translator_of(tokenizer)
+
+
+@pytest.fixture(scope="module")
+def beam(tokenizer, translator) -> Translator:
+    """The same model with a beam of two."""
+    return Translator(translator.model, tokenizer, tokenizer, DecodingConfig(beam_size=2, max_extra_length=5))
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda o: "-".join(map(str, o.values())) or "paper")
@@ -134,6 +140,50 @@ def test_scores_of_given_translations(translator):
         np.testing.assert_allclose(scored.token_log_probabilities[i, : len(ids)], expected, atol=1e-4)
         assert not scored.token_log_probabilities[i, len(ids) :].numpy().any()
         assert float(scored.log_probabilities[i]) == pytest.approx(expected.sum(), abs=1e-3)
+
+
+BLANK = ["", "  ", "\n", "\u200b"]
+
+
+@pytest.mark.parametrize("settings", [{"beam_size": 1}, {"beam_size": 3}, {"temperature": 0.9}], ids=str)
+def test_a_pair_without_text_scores_what_the_search_reports(tokenizer, translator, settings):
+    other = Translator(translator.model, tokenizer, tokenizer, DecodingConfig(max_extra_length=3, **settings))
+    found = other.translate(tf.constant(BLANK))
+    pairs = [(source, target) for source in BLANK for target in BLANK]
+    assert other.score_strings(pairs) == [[0.0]] * len(pairs)
+    assert found.scores.numpy().tolist() == [sum(row) for row in other.score_strings([(one, "") for one in BLANK])]
+    scored = other.score(*map(tf.constant, zip(*pairs, strict=True)))
+    assert not scored.log_probabilities.numpy().any() and (scored.lengths.numpy() == 1).all()
+
+
+def test_where_only_one_side_has_text_the_model_scores(translator):
+    """Also where the search does not ask it: an empty sentence with text beside it, which the search never writes."""
+    pairs = [("", ""), PAIRS[0], ("", PAIRS[1][1]), (PAIRS[2][0], ""), ("  ", "a")]
+    for (source, target), row in zip(pairs[1:], translator.score_strings(pairs)[1:], strict=True):
+        ids = np.concatenate([translator.target_tokenizer.tokenize([target])[0].numpy(), [END]])
+        source_ids = translator.encode_source(tf.constant([source])).ids[0].numpy()
+        assert row == pytest.approx(uncached(translator, source_ids, ids)[np.arange(len(ids)), ids], abs=1e-4)
+
+
+def test_an_empty_translation_scores_what_the_search_reports(tokenizer, translator):
+    """Of text: one token, the end. A wide beam finds it among all translations of one token."""
+    decoding = DecodingConfig(beam_size=tokenizer.vocab_size, max_length=1)
+    wide = Translator(translator.model, tokenizer, tokenizer, decoding)
+    _, found = wide.search(tf.constant(SOURCES[:2]), n_best=tokenizer.vocab_size)
+    for i, ids in enumerate(found.ids.numpy()[:, :, 0]):
+        [place] = np.flatnonzero(ids == END)
+        [[score]] = wide.score_strings([(SOURCES[i], "")])
+        assert score == pytest.approx(float(found.scores[i, place]), abs=1e-4)
+
+
+@pytest.mark.parametrize("counts", [(1, 3), (3, 1), (1, 0), (0, 1)])
+def test_each_sentence_has_one_translation_to_score(translator, counts):
+    """One must not be taken for that of all others."""
+    sources, targets = (tf.constant(["a"] * count, tf.string) for count in counts)
+    with pytest.raises(ValueError, match=r"give target for each string"):
+        translator.score(sources, targets)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"give target for each string"):
+        translator._scored(sources, targets)
 
 
 def test_n_best_beyond_the_beam_is_refused(translator):
@@ -308,17 +358,39 @@ def test_terms(tokenizer, translator):
     best = [text for [(text, _), _] in found]
     assert beam.translate_strings(SOURCES[:3], terms=terms) == best
     assert [row.translation for row in beam.aligned_strings(SOURCES[:3], terms=terms)] == best
-    assert beam.n_best_strings([""], 1, terms=[["Hund"]]) == [[("", 0.0)]]
+    assert beam.n_best_strings([""], 1, terms=[[]]) == [[("", 0.0)]]
+    assert beam.n_best_strings([], 1, terms=[]) == []
     with pytest.raises(ValueError, match=r"give terms for each string"):
         beam.search(tf.constant(SOURCES[:2]), terms=["Hund"])
 
 
 @pytest.mark.parametrize(
+    "terms",
+    [
+        ["Hund", "Hund"],
+        ["Hund", "Hund läuft", "Hunde"],
+        ["der Hund", "Hund läuft", "läuft der"],
+        ["☕", "日本 שלום"],
+        ["</s>", "<unk>", "<0xE2>"],
+        [f"{letter}x" for letter in "abcdefghijk"],
+        ["Hund läuft der Katze nach " * 3],
+    ],
+    ids=["twice", "prefixes", "overlapping", "bytes", "special", "more than the beam", "longer than the source"],
+)
+def test_odd_terms_are_written(beam, terms):
+    """In every translation of an n-best list; the other sentences of the batch have what they have without them."""
+    found = beam.n_best_strings(SOURCES[:3], 2, terms=[[], terms, []])
+    for text, score in found[1]:
+        assert all(term.strip() in text for term in terms) and np.isfinite(score)
+    plain = beam.n_best_strings(SOURCES[:3], 2)
+    for one, other in ((found[0], plain[0]), (found[2], plain[2])):
+        assert [text for text, _ in one] == [text for text, _ in other]
+
+
+@pytest.mark.parametrize(
     ("terms", "decoding", "message"),
     [
-        (["Hund " * 90], DecodingConfig(max_length=11), r"or max_length leaves no room"),
-        ([" "], DecodingConfig(), r"a term must have text, and no tab. Received: ' '"),
-        (["a\tb"], DecodingConfig(), r"and no tab. Received: 'a\\tb'"),
+        (["Hund " * 90], DecodingConfig(max_length=11), r"leave no room.*Received: 'Hund .*'$"),
         (["Hund"], DecodingConfig(beam_size=1), r"only a beam search takes constraints.*beam_size=1"),
         (["Hund"], DecodingConfig(temperature=1.0), r"only a beam search takes constraints.*temperature=1"),
         (["Hund"], DecodingConfig(jit_compile=True), r"a search that XLA compiles takes no constraints"),
@@ -330,11 +402,54 @@ def test_terms_that_cannot_be_written(tokenizer, translator, terms, decoding, me
         other.translate_strings(SOURCES[:1], terms=[terms])
 
 
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ([" "], r"a term must have text, and no tab. Received: ' '"),
+        (["a\tb"], r"and no tab. Received: 'a\\tb'"),
+        ("Hund", r"give the terms of a sentence as a list. Received: 'Hund'"),
+        (["Hund", "\u200b"], r"the vocabulary cannot write.*Received: 'Hund', '\\u200b'$"),
+        (["\x01"], r"the vocabulary cannot write"),
+        ([" \u2581"], r"the vocabulary cannot write"),
+        (["\u200b", *map(str, range(29)), "a\nb"], r"Received: '\\u200b', '0', [^\n]*, and 1 more$"),
+    ],
+)
+def test_terms_of_which_nothing_would_be_written(beam, terms, message):
+    with pytest.raises(InputError, match=message):
+        beam.translate_strings(SOURCES[:2], terms=[["Mann"], terms])
+
+
+@pytest.mark.parametrize("sentence", BLANK)
+def test_a_sentence_without_text_has_no_translation_with_terms(beam, sentence):
+    for translate in (beam.translate_strings, beam.aligned_strings):
+        with pytest.raises(InputError, match=r"the sentence has no text.*Received: 'Hund'$"):
+            translate([SOURCES[0], sentence], terms=[["Mann"], ["Hund"]])
+    assert beam.translate_strings([sentence, SOURCES[0]], terms=[[], ["Mann"]])[0] == ""
+
+
+@pytest.mark.parametrize("counts", [(1, 3), (3, 1), (1, 0), (0, 1)])
+def test_each_sentence_has_its_terms(beam, counts):
+    """Those of one must not be taken for those of all others."""
+    sentences, terms = ["a"] * counts[0], [["Hund"]] * counts[1]
+    for translate in (beam.translate_strings, beam.aligned_strings):
+        with pytest.raises(InputError, match=rf"give terms for each sentence.*Received: {counts[1]} for {counts[0]}"):
+            translate(sentences, terms=terms)
+
+
+def test_terms_longer_than_the_positions(tokenizer):
+    model = translator_of(tokenizer, positions="learned", max_positions=13).model
+    beam = Translator(model, tokenizer, tokenizer, DecodingConfig(beam_size=2))
+    with pytest.raises(InputError, match=r"max_length or the positions of the model leave no room"):
+        beam.translate_strings(SOURCES[:1], terms=[["Hund " * 14]])
+    tokens = int(tokenizer.tokenize(["Hund"]).row_lengths()[0])
+    assert "Hund " * (12 // tokens - 1) in beam.translate_strings(SOURCES[:1], terms=[["Hund " * (12 // tokens)]])[0]
+
+
 def test_a_term_that_the_vocabulary_cannot_write(tokenizer, translator):
     config = TokenizerConfig(vocab_size=tokenizer.vocab_size, byte_fallback=False)
     without_bytes = Tokenizer(train_tokenizer([side for pair in PAIRS for side in pair], config))
     other = Translator(translator.model, without_bytes, without_bytes, DecodingConfig(max_extra_length=11))
-    with pytest.raises(InputError, match=r"the vocabulary cannot write one of them.* Received: Hund, \u2603$"):
+    with pytest.raises(InputError, match=r"the vocabulary cannot write one of them.* Received: 'Hund', '\u2603'$"):
         other.translate_strings(SOURCES[:2], terms=[["Hund", "\u2603"], []])
 
 

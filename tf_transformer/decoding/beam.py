@@ -122,7 +122,7 @@ def beam_search(
     If sentences have `phrases`, a hypothesis cannot end before it contains all of them, in any order. The beam is
     shared out among hypotheses by how many of these tokens they have (dynamic beam allocation, Post and Vilar 2018). So
     whatever the beam size is, they are found if the limit has room for all of them and the end token. A prefix comes
-    first.
+    first. A sentence with limit 0 has its empty hypothesis only if it has no phrases.
 
     Args:
         step: gives the logits of the next token.
@@ -258,7 +258,10 @@ def beam_search(
     found = state.results if leaves else state.final
     found = tf.nest.map_structure(lambda tensor: tensor[:, :n_best], found)
     there = found.scores > -np.inf
-    empty = (sentences.limits <= 0)[:, None] & (tf.range(n_best) == 0)
+    is_empty = sentences.limits <= 0
+    if is_constrained:
+        is_empty &= tf.reduce_all(sentences.phrases == 0, axis=[1, 2])
+    empty = is_empty[:, None] & (tf.range(n_best) == 0)
     hypotheses = Hypotheses(
         ids=tf.where(there[:, :, None], found.ids, rules.pad),
         scores=tf.where(empty, 0.0, found.scores),

@@ -30,7 +30,7 @@ class Sentences(NamedTuple):
     """The input of a search for B sentences."""
 
     limits: tf.Tensor
-    """[B], int32: the most tokens of a hypothesis, including the end token; a sentence with limit 0 gets none"""
+    """[B], int32: the most tokens of a hypothesis, including the end token; with limit 0, it is empty and certain"""
     context: Any = ()
     """what the step function is given; tensors [B, ...]"""
     prefix: Any = ()

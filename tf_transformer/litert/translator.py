@@ -194,7 +194,10 @@ class Translator:
     def score(
         self, pairs: list[tuple[str, str]], directions: Directions = None
     ) -> tuple[list[list[float]], list[bool]]:
-        """Return for every pair the log-probabilities of the target's tokens, and whether a side was cut."""
+        """Return for every pair the log-probabilities of the target's tokens, and whether a side was cut.
+
+        A source without text has the empty translation for certain, as in `search`: its end token has 0.
+        """
         sources = self._sources([source for source, _ in pairs], directions)
         targets = self._encoded_targets([target for _, target in pairs])
         both = list(zip(sources, targets, strict=True))
@@ -208,7 +211,8 @@ class Translator:
                     logits = steps.logits()[np.arange(len(labels)), labels[:, position]]
                     gained[:, position] = logits - normalizers
             for i, row, ids in zip(batch, gained, written, strict=True):
-                scores[i] = row[: len(ids)].tolist()
+                is_certain = len(ids) == 1 and not self._has_text(sources[i])
+                scores[i] = [0.0] if is_certain else row[: len(ids)].tolist()
         return scores, [source.is_cut or target.is_cut for source, target in both]
 
     def attention(self, found: Sequence[Found]) -> list[np.ndarray]:
@@ -239,9 +243,13 @@ class Translator:
     def _search(self, sources: list[Encoded], n: int) -> Hypotheses:
         ids = padded([each.ids for each in sources])
         tokens = np.count_nonzero(ids, axis=1) - self._before
-        limits = np.where(tokens > 1, self._limits(tokens), 0)
+        limits = np.where([self._has_text(each) for each in sources], self._limits(tokens), 0)
         steps, first = self._begun(ids, sources, self.decoding.beam_size)
         return search(steps, first, limits, ids == PAD, self.decoding, n)
+
+    def _has_text(self, source: Encoded) -> bool:
+        """Say whether a source has tokens besides its language and its end token; see `has_text` of the search."""
+        return len(source.ids) > 1 + self._before
 
     def _begun(self, ids: np.ndarray, sources: list[Encoded], width: int) -> tuple[CachedSteps, np.ndarray]:
         """Return steps that have read what comes before the text, and the tokens [B] to read next."""

@@ -108,7 +108,7 @@ class ExportedTranslator:
             self._decoding.check_constraints()
             if WITH_TERMS not in self._model.signatures:
                 raise InputError(f"{self.path} has no signature {WITH_TERMS}: export it again")
-            found = self._model.signatures[WITH_TERMS](**given, terms=terms_as_text(terms))
+            found = self._model.signatures[WITH_TERMS](**given, terms=terms_as_text(terms, sentences))
             check_found(found["scores"][:, 0], terms)
         rows = rows_of(Translations(found["translations"], found["scores"], found["is_truncated"]), sentences, numbers)
         return [row[:n] for row in rows]

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tf_transformer.alignment import AlignedString
 from tf_transformer.decoding import Considered
-from tf_transformer.errors import InputError
+from tf_transformer.errors import MAX_LISTED, InputError
 from tf_transformer.in_batches import warn_of_cut
 from tf_transformer.tokenizers import text_of
 
@@ -208,12 +208,19 @@ def _line(text: bytes) -> str:
     return text.decode().replace("\n", " ")
 
 
-def terms_as_text(terms: Sequence[Sequence[str]]) -> tf.Tensor:
+def terms_as_text(terms: Sequence[Sequence[str]], sentences: Sequence[str]) -> tf.Tensor:
     """Return the terms of each sentence, with tabs between them, as `TensorTranslator.search` takes them.
 
     Raises:
-        InputError: a term that is empty or has a tab.
+        InputError: not as many lists of terms as sentences; a term that is empty or has a tab.
     """
+    if len(terms) != len(sentences):
+        raise InputError(
+            f"give terms for each sentence, [] for none. Received: {len(terms)} for {len(sentences)} sentences"
+        )
+    for row in terms:
+        if isinstance(row, str):  # a sequence of letters
+            raise InputError(f"give the terms of a sentence as a list. Received: {row!r}")
     for term in {term for row in terms for term in row}:
         if not term.strip() or "\t" in term:
             raise InputError(f"a term must have text, and no tab. Received: {term!r}")
@@ -226,9 +233,11 @@ def check_found(scores: tf.Tensor, terms: Terms) -> None:
         return
     for row, best in zip(terms, scores.numpy(), strict=True):
         if best == -np.inf:
+            more = f", and {len(row) - MAX_LISTED} more" if len(row) > MAX_LISTED else ""
             raise InputError(
-                "no translation contains all terms: the vocabulary cannot write one of them, or max_length leaves no "
-                f"room for them. Received: {', '.join(row)}"
+                "no translation can contain all terms: the sentence has no text, the vocabulary cannot write one of "
+                "them, or max_length or the positions of the model leave no room for them: leave terms out. "
+                f"Received: {', '.join(map(repr, row[:MAX_LISTED]))}{more}"
             )
 
 

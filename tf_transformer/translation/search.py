@@ -229,7 +229,7 @@ class Search:
         before = int(tf.is_tensor(languages))  # tokens before the text
         tokens = tf.math.count_nonzero(ids != PAD, axis=1, dtype=tf.int32) - before
         more = tf.math.count_nonzero(phrases, axis=[1, 2], dtype=tf.int32) if tf.is_tensor(phrases) else 0
-        return tf.where(tokens > 1, self._limit(tokens, before, more), 0)
+        return tf.where(has_text(ids, before), self._limit(tokens, before, more), 0)
 
     def _limit(self, tokens: tf.Tensor, before: int, more: Any = 0) -> tf.Tensor:
         """Return the most target tokens, including the end token, for sources of so many tokens.
@@ -251,6 +251,14 @@ class Search:
             fn_output_signature=tf.TensorSpec([None], tf.float32),
         )
         return rows[:-1]
+
+
+def has_text(ids: tf.Tensor, before: int) -> tf.Tensor:
+    """Return [B], boolean: whether source ids [B, S] have tokens besides the end token and `before` ones before it.
+
+    A sentence without text is translated to nothing, for certain, and the model is not asked.
+    """
+    return tf.math.count_nonzero(ids != PAD, axis=1) > 1 + before
 
 
 def _power_of_two(number: tf.Tensor) -> tf.Tensor:

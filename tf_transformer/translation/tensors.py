@@ -19,7 +19,7 @@ from tf_transformer.translation.results import (
     Source,
     Translations,
 )
-from tf_transformer.translation.search import Search
+from tf_transformer.translation.search import Search, has_text
 
 NEXT = 8
 """How many of the most probable next tokens `translate_with_steps` gives."""
@@ -172,12 +172,21 @@ class TensorTranslator(tf.Module):
         )
 
     def score(self, sources: tf.Tensor, targets: tf.Tensor, languages: Languages | None = None) -> Scored:
-        """Return how probable the model finds the targets [B] as translations of the sources [B]."""
-        source, (labels, is_cut) = self.encode_source(sources, languages), self._encode_target(targets)
+        """Return how probable the model finds the targets [B] as translations of the sources [B].
+
+        A source without text has the empty translation for certain, as in `translate`: its end token has 0. Any other
+        target of such a source, which no search writes, has what the model gives.
+
+        Raises:
+            ValueError: the number of targets is not that of the sources; in a graph, an InvalidArgumentError.
+        """
+        source = self.encode_source(sources, languages)
+        labels, is_cut = self._encode_target(_one_of_each("target", targets, source))
         logits = self._logits(source.ids, labels, languages)
         of_tokens = tf.gather(logits, labels, batch_dims=2) - tf.reduce_logsumexp(logits, axis=-1)
-        of_tokens = tf.where(labels != PAD, of_tokens, 0.0)
         lengths = tf.math.count_nonzero(labels, 1, dtype=tf.int32)
+        is_certain = ~has_text(source.ids, bool(self.source_tokenizer.languages)) & (lengths == 1)
+        of_tokens = tf.where((labels == PAD) | is_certain[:, None], 0.0, of_tokens)
         return Scored(tf.reduce_sum(of_tokens, axis=1), of_tokens, lengths, source.is_truncated | is_cut)
 
     def _all_weights(
@@ -209,25 +218,36 @@ class TensorTranslator(tf.Module):
             prefix: strings [B] that the translations begin with; their tokens are used as far as there is room. () for
                 none.
             languages: those of each string, if the model has several; by default those of `decoding` for all.
-            terms: strings [B]: what the translations must contain, several terms with tabs between them. Nothing is
-                found for a string whose terms have unknown tokens, or exceed its limit. () for none.
+            terms: strings [B]: what the translations must contain, several terms with tabs between them; an empty one
+                demands nothing. Nothing is found for a string without text that has terms, nor for one whose terms have
+                unknown tokens or none at all, or exceed its limit. () for none.
 
         Raises:
             InputError: n_best above the number of hypotheses; no languages, or wrong ones; terms for a search that is
                 no beam search, or that XLA compiles.
-            ValueError: the number of prefixes or of terms is not that of the strings.
+            ValueError: the number of prefixes or of terms is not that of the strings; in a graph, an
+                InvalidArgumentError.
         """
         source = self.encode_source(text, languages)
         if not (isinstance(prefix, tuple) and not prefix):
             prefix = self.target_tokenizer.tokenize(_one_of_each("prefix", prefix, source)).to_tensor(PAD)
-        phrases: Any = ()
-        if not (isinstance(terms, tuple) and not terms):
-            each = tf.strings.split(_one_of_each("terms", terms, source), "\t")
-            phrases = each.with_flat_values(self.target_tokenizer.tokenize(each.flat_values)).to_tensor(PAD)
         keys = tf.strings.to_hash_bucket_fast(text, 2**31 - 1)
         towards = self._target_languages(tf.shape(text)[0], languages)
+        if isinstance(terms, tuple) and not terms:
+            return source, self._search(source.ids, keys, n_best, prefix, towards)
+        phrases, are_writable = self._phrases(_one_of_each("terms", terms, source))
         found = self._search(source.ids, keys, n_best, prefix, towards, phrases)
-        return source, _without_unwritable(found, phrases) if tf.is_tensor(phrases) else found
+        return source, _only(found, are_writable)
+
+    def _phrases(self, terms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the tokens [B, C, L] of the terms of strings [B], and whether the vocabulary can write all of them."""
+        each = tf.strings.split(terms, "\t")
+        tokens = self.target_tokenizer.tokenize(each.flat_values)
+        # Normalisation may leave nothing of a term, such as a space of no width: it would count as written.
+        is_lost = (tokens.row_lengths() == 0) & (each.flat_values != "")
+        is_lost |= tf.reduce_any(tokens == UNKNOWN, axis=1)
+        phrases = each.with_flat_values(tokens).to_tensor(PAD)
+        return phrases, ~tf.reduce_any(each.with_flat_values(is_lost), axis=1)
 
     def encode_source(self, text: tf.Tensor, languages: Languages | None = None) -> Source:
         """Tokenise strings [B], and cut those that are longer than the search takes."""
@@ -281,22 +301,28 @@ class TensorTranslator(tf.Module):
         return tf.minimum(lengths + added, self.most_source)
 
 
-def _without_unwritable(found: Hypotheses, phrases: tf.Tensor) -> Hypotheses:
-    """Return hypotheses, of which a sentence has none if its phrases [B, C, L] have unknown tokens."""
-    is_unwritable = tf.reduce_any(phrases == UNKNOWN, axis=[1, 2])[:, None]
+def _only(found: Hypotheses, are_writable: tf.Tensor) -> Hypotheses:
+    """Return hypotheses, of which a sentence has none if its terms are not writable: [B], boolean."""
+    there = are_writable[:, None]
     return Hypotheses(
-        tf.where(is_unwritable[:, :, None], PAD, found.ids),
-        tf.where(is_unwritable, -np.inf, found.scores),
-        tf.where(is_unwritable, -np.inf, found.log_probabilities),
+        tf.where(there[:, :, None], found.ids, PAD),
+        tf.where(there, found.scores, -np.inf),
+        tf.where(there, found.log_probabilities, -np.inf),
     )
 
 
 def _one_of_each(name: str, given: Any, source: Source) -> tf.Tensor:
-    """Return strings as a tensor, of which there must be as many as there are sentences."""
-    given = tf.convert_to_tensor(given, tf.string)
+    """Return strings as a tensor, of which there must be as many as there are sentences.
+
+    Raises:
+        ValueError: there are not; where a graph does not know their number, an InvalidArgumentError.
+    """
+    given, message = tf.convert_to_tensor(given, tf.string), f"give {name} for each string"
     if not given.shape.is_compatible_with(source.is_truncated.shape):
-        raise ValueError(f"give {name} for each string. Received: {given.shape=}, {source.ids.shape=}")
-    return given
+        raise ValueError(f"{message}. Received: {given.shape=}, {source.ids.shape=}")
+    # One would otherwise be taken for that of all sentences.
+    with tf.control_dependencies([tf.debugging.assert_equal(tf.size(given), tf.size(source.is_truncated), message)]):
+        return tf.identity(given)
 
 
 def _encoded(tokens: tf.RaggedTensor, most: int, languages: tf.Tensor | None = None) -> Source:

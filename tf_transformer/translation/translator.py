@@ -138,7 +138,7 @@ class Translator(TensorTranslator):
         given = [text_of(sentences)]
         if terms is not None:
             self.decoding.check_constraints()
-            given.append(terms_as_text(terms))
+            given.append(terms_as_text(terms, sentences))
         key = name, len(given)
         if key not in self._traced:
             signature = [tf.TensorSpec([None], tf.string)] * len(given)
