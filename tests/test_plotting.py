@@ -8,7 +8,7 @@ import pytest
 from matplotlib.text import Text
 
 from tf_transformer import plotting
-from tf_transformer.candidates import DROPPED, FINISHED, KEPT, Candidate
+from tf_transformer.decoding.search_tree import DROPPED, FINISHED, KEPT, Candidate
 from tf_transformer.errors import InputError
 from tf_transformer.plotting.architecture import Part, Tower
 

@@ -1,9 +1,9 @@
 """The Transformer of "Attention Is All You Need" for machine translation, on TensorFlow and Keras 3."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tf_transformer.registration import register
+from tf_transformer._keras_registration import register
+from tf_transformer._lazy import lazily
 from tf_transformer.version import __version__
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from tf_transformer.training import NoamSchedule as NoamSchedule
     from tf_transformer.translation.translator import Translator as Translator
 
-_HOME = {
-    "config": ("PRESETS",),
-    "model": (
+_HOMES = {
+    "tf_transformer.config": ("PRESETS",),
+    "tf_transformer.model": (
         "Decoder",
         "DecoderLayer",
         "Encoder",
@@ -40,20 +40,12 @@ _HOME = {
         "positional_encoding",
         "scaled_dot_product_attention",
     ),
-    "runs.weights": ("load",),
-    "training": ("NoamSchedule",),
-    "translation.translator": ("Translator",),
+    "tf_transformer.runs.weights": ("load",),
+    "tf_transformer.training": ("NoamSchedule",),
+    "tf_transformer.translation.translator": ("Translator",),
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
-
-__all__ = [*sorted(_MODULE_OF), "__version__"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: TensorFlow takes seconds, and `tf-transformer --help` needs none."""
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+__getattr__ = lazily(__name__, _HOMES)
+__all__ = [*sorted(name for names in _HOMES.values() for name in names), "__version__"]
 
 
 def __dir__() -> list[str]:

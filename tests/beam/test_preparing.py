@@ -18,7 +18,7 @@ from tf_transformer.config import Config, DataConfig, TokenizerConfig
 from tf_transformer.data.corpora import folder, toy, tsv
 from tf_transformer.data.preparing import Plan, plan_of, prepare
 from tf_transformer.errors import InputError
-from tf_transformer.vocabulary import train_tokenizer
+from tf_transformer.tokenizers.vocabulary import train_tokenizer
 
 CHUNK = 211
 

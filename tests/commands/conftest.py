@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from tf_transformer.commands import evaluate, translate
-from tf_transformer.commands.chosen_model import ChosenModel
+from tf_transformer.commands.common.chosen_model import ChosenModel
 from tf_transformer.config import Config, DecodingConfig, override
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tf_transformer.candidates import FINISHED, KEPT
 from tf_transformer.commands.main import main
 from tf_transformer.commands.plot import KINDS
+from tf_transformer.decoding.search_tree import FINISHED, KEPT
 from tf_transformer.translation.translator import Translator
 
 SENTENCE = "a b c d"

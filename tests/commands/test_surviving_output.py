@@ -5,7 +5,7 @@ import sys
 
 CODE = """
 import logging, sys, time
-from tf_transformer.commands.surviving_output import surviving_output
+from tf_transformer.commands.common.surviving_output import surviving_output
 logging.basicConfig(level=logging.INFO, format="%(message)s")
 with surviving_output():
     for number in range(100_000):

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from tf_transformer.commands.common.resolve import resolve
 from tf_transformer.commands.main import parser
-from tf_transformer.commands.resolve import resolve
 from tf_transformer.config import Config, override
 from tf_transformer.config.idle import IDLE, without_effect
 from tf_transformer.config.overrides import HINTS

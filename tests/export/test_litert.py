@@ -13,7 +13,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.export.litert import export
 from tf_transformer.litert import Translator
 from tf_transformer.runs.descriptions import LITERT_MODEL
-from tf_transformer.vocabulary import Vocabulary
+from tf_transformer.tokenizers.vocabulary import Vocabulary
 
 PAGE = (Path(__file__).parents[2] / "docs" / "devices.md").read_text("utf-8")
 LINES = ["a b c d e f", "k j i h", "b b a c d e d g"]

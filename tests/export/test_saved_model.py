@@ -11,14 +11,14 @@ import tensorflow as tf
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from tf_transformer import Translator
-from tf_transformer.alignment import pharaoh
-from tf_transformer.candidates import search_tree
 from tf_transformer.config import DecodingConfig
 from tf_transformer.data.corpora import copy_task
+from tf_transformer.decoding.search_tree import search_tree
 from tf_transformer.errors import InputError
 from tf_transformer.export.model_card import card
 from tf_transformer.export.saved_model import export, foreign_ops
 from tf_transformer.runs.descriptions import OF_EXPORT, is_export
+from tf_transformer.text.alignment import pharaoh
 from tf_transformer.tokenizers import END, UNKNOWN
 from tf_transformer.translation.exported import ExportedTranslator
 

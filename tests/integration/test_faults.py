@@ -16,11 +16,11 @@ from tf_transformer import load
 from tf_transformer.commands.main import main
 from tf_transformer.data.corpora import is_prepared, toy
 from tf_transformer.errors import InputError
-from tf_transformer.files import contents_of, settle
-from tf_transformer.lock import sole_writer
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory, find_run
 from tf_transformer.runs.history import read_history
+from tf_transformer.storage.atomic import contents_of, settle
+from tf_transformer.storage.lock import sole_writer
 
 pytestmark = pytest.mark.long
 
@@ -30,7 +30,7 @@ SEED = random.randrange(2**32)
 
 FORKS = """
 import json, os, signal, sys, time
-from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 import_tensorflow(onednn=True)
 from tf_transformer.export import saved_model
 from tf_transformer.runs import averaging

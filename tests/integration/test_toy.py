@@ -13,7 +13,7 @@ from tf_transformer.config import DecodingConfig
 from tf_transformer.data.corpora import toy
 from tf_transformer.decoding import length_penalty
 from tf_transformer.export.ctranslate2 import export
-from tf_transformer.in_batches import translate_lines
+from tf_transformer.text.batching import translate_lines
 
 CONFIG = Path(__file__).parents[2] / "scripts" / "toy.toml"
 

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 import tf_transformer.training
 from tf_transformer import PRESETS, Transformer
+from tf_transformer._keras_registration import MODULES
 from tf_transformer.model.layer_norm import LayerNorm
-from tf_transformer.registration import MODULES
 
 B, T, S, D, H, DFF, V = 2, 3, 5, 14, 7, 11, 17
 SIZES = dict(num_layers=2, d_model=D, num_heads=H, dff=DFF, input_vocab_size=V, target_vocab_size=V)

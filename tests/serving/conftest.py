@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import Model
-from tf_transformer.serving.rest import make_app
 from tf_transformer.translation.exported import ExportedTranslator
 
 SENTENCES = [" ".join("abcdefgh"[: 1 + (3 * i) % 8]) for i in range(40)]

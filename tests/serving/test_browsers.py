@@ -9,11 +9,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.serving.conftest import TEXT
-from tf_transformer.documents import segmenter
 from tf_transformer.errors import InputError
-from tf_transformer.serving.origin import origins
-from tf_transformer.serving.rest import make_app
-from tf_transformer.serving.texts import translated
+from tf_transformer.serving.http.origin import origins
+from tf_transformer.serving.http.rest import make_app
+from tf_transformer.serving.http.texts import translated
+from tf_transformer.text.documents import segmenter
 
 ASKED = (
     ("/v1/models/copy:predict", {"instances": [TEXT]}),

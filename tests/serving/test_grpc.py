@@ -20,9 +20,9 @@ from tensorflow_serving.apis import (
 )
 
 from tf_transformer.serving.grpc_service import make_server
+from tf_transformer.serving.http.middleware import ACCESS
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.middleware import ACCESS
 from tf_transformer.serving.model import Model
 
 SENTENCES = ["a b c", "g f e d", "", "h"]

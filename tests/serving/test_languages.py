@@ -12,9 +12,9 @@ from tests.serving.conftest import LIMITS, predict
 from tests.serving.test_page import SECONDS, browser  # noqa: F401 - a fixture
 from tf_transformer.commands.main import main
 from tf_transformer.runs.descriptions import Described
+from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import Model
-from tf_transformer.serving.rest import make_app
 from tf_transformer.translation.exported import ExportedTranslator
 
 SAMPLE = Path(__file__).parents[1] / "importers" / "nllb.tar.xz"

@@ -14,9 +14,9 @@ import tensorflow as tf
 
 from tests.serving.conftest import TEXT, predict
 from tf_transformer.data.corpora import copy_task
-from tf_transformer.serving import json_form
+from tf_transformer.serving.http import json_form
+from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.limits import Limits
-from tf_transformer.serving.rest import make_app
 
 B64 = {"b64": base64.b64encode(TEXT.encode()).decode()}
 

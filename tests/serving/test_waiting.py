@@ -9,9 +9,9 @@ import time
 import pytest
 
 from tests.serving.conftest import LIMITS, SECONDS, TEXT, predict, wait_for
+from tf_transformer.serving.http.middleware import ACCESS
+from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.limits import Limits, Refused
-from tf_transformer.serving.middleware import ACCESS
-from tf_transformer.serving.rest import make_app
 
 
 def counted(client) -> dict[str, float]:

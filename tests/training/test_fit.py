@@ -17,11 +17,11 @@ from tf_transformer import load
 from tf_transformer.config.overrides import override, settings_help
 from tf_transformer.data import Batches, encode, read
 from tf_transformer.errors import InputError
-from tf_transformer.lock import LOCK, sole_writer
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.averaging import average_run
 from tf_transformer.runs.directory import MAY_CHANGE, RunDirectory
 from tf_transformer.runs.history import read_history
+from tf_transformer.storage.lock import LOCK, sole_writer
 from tf_transformer.tokenizers import train_tokenizer
 from tf_transformer.training.callbacks import StopOnNaN
 from tf_transformer.training.fit import make_trainer, train

@@ -15,9 +15,9 @@ from tf_transformer.data.preparing import plan_of, prepare
 from tf_transformer.errors import InputError
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.tokenizers.vocabulary import train_tokenizer
 from tf_transformer.training.fit import train
 from tf_transformer.training.trainer import Trainer
-from tf_transformer.vocabulary import train_tokenizer
 
 
 def write(folder, **splits):

@@ -244,7 +244,7 @@ def test_a_long_sentence_is_cut_and_the_rest_of_the_batch_is_as_it_was(tokenizer
     assert scored.is_truncated.numpy().tolist() == [False, True, True]
     assert scored.lengths[2] == (29 if option else 34)
     translator.translate_strings(texts)
-    assert [r.message for r in caplog.records if r.name == "tf_transformer.in_batches"] == [
+    assert [r.message for r in caplog.records if r.name == "tf_transformer.text.batching"] == [
         f"cut, because it has more tokens than max_source_length or than the model has positions: {long[:60]} ..."
     ]
     assert translator.count_tokens(texts)[1] == translator.count_tokens(texts)[3] == 29

@@ -5,7 +5,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tf_transformer.alignment import AlignedString, pharaoh
+from tf_transformer.text.alignment import AlignedString, pharaoh
 from tf_transformer.translation.word_alignment import word_alignment
 
 TEXT = st.lists(st.sampled_from(["▁a", "b", "▁", "▁ö", "。", "<0xE2>"]), max_size=7)

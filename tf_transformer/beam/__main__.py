@@ -8,10 +8,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from tf_transformer.beam import Prepare, TranslateFiles
 from tf_transformer.beam.translating import TranslationHandler
+from tf_transformer.commands.common.options import Parser, add_batch_tokens, add_settings, settings_given
+from tf_transformer.commands.common.resolve import add_text, resolve
 from tf_transformer.commands.main import run_command
-from tf_transformer.commands.options import Parser, add_batch_tokens, add_settings, settings_given
 from tf_transformer.commands.prepare import planned
-from tf_transformer.commands.resolve import add_text, resolve
 from tf_transformer.config import Config, override
 from tf_transformer.runs.descriptions import LANGUAGES
 

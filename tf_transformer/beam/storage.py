@@ -19,7 +19,7 @@ AS_IT_IS = CompressionTypes.UNCOMPRESSED
 
 @dataclass(frozen=True)
 class StoredFolder:
-    """A folder in any place that Beam can reach, as a `tf_transformer.files.Folder`."""
+    """A folder in any place that Beam can reach, as a `tf_transformer.storage.atomic.Folder`."""
 
     path: str
 

@@ -15,11 +15,11 @@ from tf_transformer.beam.storage import StoredFolder, absolute, copy, is_elsewhe
 from tf_transformer.config import DecodingConfig
 from tf_transformer.data.chunks import digest_of, split_lines
 from tf_transformer.errors import InputError
-from tf_transformer.lines import decoded, line_blocks
 from tf_transformer.runs.descriptions import LITERT_MODEL
+from tf_transformer.storage.lines import decoded, line_blocks
 
 if TYPE_CHECKING:
-    from tf_transformer.translation.results import TextTranslator
+    from tf_transformer.text.translator import TextTranslator
 
 LINES = 8_192
 """The number of lines that are translated at once and written to one file."""
@@ -76,7 +76,7 @@ class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"
         Raises:
             InputError: what should be a list of sentences is none; a sentence cannot be translated.
         """
-        from tf_transformer.in_batches import translate_lines
+        from tf_transformer.text.batching import translate_lines
 
         for some in batch:
             _check_list(some)

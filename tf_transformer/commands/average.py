@@ -2,9 +2,9 @@
 
 import argparse
 
-from tf_transformer.commands.checks import check_place
-from tf_transformer.commands.options import positive
-from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.common.checks import check_place
+from tf_transformer.commands.common.options import positive
+from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 
 SUMMARY = "Average several checkpoints of a run into one model (paper 6.1)."
 EXAMPLE = "tf-transformer average --run-dir runs/toy --last 2"

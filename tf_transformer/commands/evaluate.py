@@ -8,22 +8,22 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tf_transformer.commands.chosen_model import ChosenModel, add_model, add_search, chosen_model
-from tf_transformer.commands.options import DATA_HELP, add_batch_tokens, add_settings, count, settings_given
-from tf_transformer.commands.quiet_tensorflow import import_tensorflow
-from tf_transformer.commands.text_files import check_output, write_whole
+from tf_transformer.commands.common.chosen_model import ChosenModel, add_model, add_search, chosen_model
+from tf_transformer.commands.common.options import DATA_HELP, add_batch_tokens, add_settings, count, settings_given
+from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.common.text_files import check_output, write_whole
 from tf_transformer.config import DataConfig
 from tf_transformer.data.corpora import open_corpus, read
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError
-from tf_transformer.in_batches import translate_lines
-from tf_transformer.lines import read_lines
 from tf_transformer.progress import progress_bar
 from tf_transformer.runs.descriptions import LANGUAGES
+from tf_transformer.storage.lines import read_lines
+from tf_transformer.text.batching import translate_lines
 
 if TYPE_CHECKING:
     from tf_transformer.evaluation import Comparison, Scores
-    from tf_transformer.translation.results import TextTranslator
+    from tf_transformer.text.translator import TextTranslator
 
 SUMMARY = "Translate a test set and score it by sacreBLEU: BLEU and chrF."
 EXAMPLE = "tf-transformer evaluate --model runs/toy --split test --examples 5"

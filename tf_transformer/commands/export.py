@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tf_transformer import config
-from tf_transformer.commands.checks import check_place
-from tf_transformer.commands.chosen_model import add_search, search_given
-from tf_transformer.commands.quiet_tensorflow import import_tensorflow
-from tf_transformer.commands.resolve import warn_of_idle
+from tf_transformer.commands.common.checks import check_place
+from tf_transformer.commands.common.chosen_model import add_search, search_given
+from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.common.resolve import warn_of_idle
 from tf_transformer.errors import InputError
-from tf_transformer.files import refuse_inside
+from tf_transformer.storage.atomic import refuse_inside
 
 SUMMARY = "Write a run as a SavedModel from strings to strings, or for LiteRT or CTranslate2."
 EXAMPLE = "tf-transformer export --run-dir runs/toy --output saved_models/toy/1"

@@ -2,8 +2,8 @@
 
 import argparse
 
-from tf_transformer.commands.checks import check_place
-from tf_transformer.commands.options import add_settings, settings_given
+from tf_transformer.commands.common.checks import check_place
+from tf_transformer.commands.common.options import add_settings, settings_given
 from tf_transformer.runs.descriptions import LANGUAGES
 
 SUMMARY = "Turn a pretrained model, such as OPUS-MT or NLLB, into a run that you can use and fine-tune."

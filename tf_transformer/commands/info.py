@@ -5,7 +5,7 @@ import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
-from tf_transformer.commands.chosen_model import MODEL_HELP
+from tf_transformer.commands.common.chosen_model import MODEL_HELP
 from tf_transformer.data.corpora import is_prepared
 from tf_transformer.runs.descriptions import describe, is_export, is_litert
 from tf_transformer.runs.summaries import summary_of

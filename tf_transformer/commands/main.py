@@ -19,7 +19,7 @@ from tf_transformer.commands import (
     train,
     translate,
 )
-from tf_transformer.commands.options import Parser, example_of, with_examples
+from tf_transformer.commands.common.options import Parser, example_of, with_examples
 from tf_transformer.errors import InputError
 from tf_transformer.version import __version__
 

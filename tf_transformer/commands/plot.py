@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from tf_transformer.commands.options import example_of, with_examples
+from tf_transformer.commands.common.options import example_of, with_examples
+from tf_transformer.commands.common.text_files import check_output
 from tf_transformer.commands.plots import (
     architecture,
     attention,
@@ -15,7 +16,6 @@ from tf_transformer.commands.plots import (
     positions,
     schedule,
 )
-from tf_transformer.commands.text_files import check_output
 from tf_transformer.errors import InputError
 
 SUMMARY = "Draw attention, a beam search, the course of training and what the paper describes (needs the extra plots)."

@@ -7,14 +7,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tf_transformer.commands.checks import check_place
-from tf_transformer.commands.options import DATA_HELP, positive, settings_given
-from tf_transformer.commands.quiet_tensorflow import import_tensorflow
-from tf_transformer.commands.resolve import add_text, resolve
+from tf_transformer.commands.common.checks import check_place
+from tf_transformer.commands.common.options import DATA_HELP, positive, settings_given
+from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.common.resolve import add_text, resolve
 from tf_transformer.config import Config
 from tf_transformer.data.corpora import STANDARD_INPUT, check_training_splits, open_corpus, training_data
 from tf_transformer.errors import InputError
-from tf_transformer.files import REPLACED, refuse_inside
+from tf_transformer.storage.atomic import REPLACED, refuse_inside
 
 if TYPE_CHECKING:
     from tf_transformer.data.preparing import Plan

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tf_transformer.commands.chosen_model import add_model, add_set, chosen_model
-from tf_transformer.commands.options import add_batch_tokens
+from tf_transformer.commands.common.chosen_model import add_model, add_set, chosen_model
+from tf_transformer.commands.common.options import add_batch_tokens
 from tf_transformer.errors import InputError
-from tf_transformer.in_batches import translate_lines
-from tf_transformer.lines import decoded
 from tf_transformer.progress import progress_bar
+from tf_transformer.storage.lines import decoded
+from tf_transformer.text.batching import translate_lines
 
 SUMMARY = "Print how probable given translations are: log-probability and perplexity of each line."
 EXAMPLE = "tf-transformer score --model runs/toy source.txt translation.txt"

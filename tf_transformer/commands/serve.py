@@ -4,12 +4,12 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from tf_transformer.commands.options import port, seconds
-from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.common.options import port, seconds
+from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import is_run
+from tf_transformer.serving.http.origin import origins
 from tf_transformer.serving.limits import Limits
-from tf_transformer.serving.origin import origins
 from tf_transformer.serving.ports import Ports
 
 SUMMARY = "Serve an export with TensorFlow Serving's REST and gRPC APIs, and a page to try it (needs the extra serve)."

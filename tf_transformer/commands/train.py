@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tf_transformer import config
-from tf_transformer.commands.checks import check_place
-from tf_transformer.commands.options import DATA_HELP, add_settings, positive
-from tf_transformer.commands.quiet_tensorflow import import_tensorflow
-from tf_transformer.commands.resolve import add_text, finds_batches, resolve
-from tf_transformer.commands.surviving_output import surviving_output
+from tf_transformer.commands.common.checks import check_place
+from tf_transformer.commands.common.options import DATA_HELP, add_settings, positive
+from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.common.resolve import add_text, finds_batches, resolve
+from tf_transformer.commands.common.surviving_output import surviving_output
 from tf_transformer.config.overrides import settings_help
 from tf_transformer.config.training import STRATEGIES
 from tf_transformer.data.corpora import check_training_splits, is_prepared
 from tf_transformer.errors import InputError
-from tf_transformer.files import REPLACED, refuse_inside
+from tf_transformer.storage.atomic import REPLACED, refuse_inside
 
 if TYPE_CHECKING:
     from tf_transformer.runs.directory import RunDirectory

@@ -11,21 +11,21 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from tf_transformer.commands.chosen_model import add_model, add_search, chosen_model
-from tf_transformer.commands.options import add_batch_tokens
-from tf_transformer.commands.text_files import check_input, check_output, written_line_by_line
-from tf_transformer.commands.written_lines import Written, terms_by, written_by
-from tf_transformer.commands.written_lines import add_options as add_kinds
-from tf_transformer.commands.written_lines import check as check_kinds
-from tf_transformer.documents import Segment, segmenter, translated_lines
+from tf_transformer.commands.common.chosen_model import add_model, add_search, chosen_model
+from tf_transformer.commands.common.options import add_batch_tokens
+from tf_transformer.commands.common.text_files import check_input, check_output, written_line_by_line
+from tf_transformer.commands.common.written_lines import Written, terms_by, written_by
+from tf_transformer.commands.common.written_lines import add_options as add_kinds
+from tf_transformer.commands.common.written_lines import check as check_kinds
 from tf_transformer.errors import InputError
-from tf_transformer.in_batches import WINDOW, translate_lines
-from tf_transformer.lines import decoded, opened
-from tf_transformer.markup import MARKUP
 from tf_transformer.progress import progress_bar, waiting_for
+from tf_transformer.storage.lines import decoded, opened
+from tf_transformer.text.batching import WINDOW, translate_lines
+from tf_transformer.text.documents import Segment, segmenter, translated_lines
+from tf_transformer.text.markup import MARKUP
 
 if TYPE_CHECKING:
-    from tf_transformer.translation.results import TextTranslator
+    from tf_transformer.text.translator import TextTranslator
 
 SUMMARY = "Translate text line by line, from standard input or from files."
 EXAMPLE = "tf-transformer translate --model runs/toy --input source.txt --output translation.txt"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tf_transformer.data.pairs import Pairs, escaped
-from tf_transformer.lines import decoded
+from tf_transformer.storage.lines import decoded
 
 LINES = 131_072
 """The number of lines, or of pairs, in a chunk."""

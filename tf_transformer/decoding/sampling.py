@@ -4,7 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tf_transformer.decoding.greedy import one_path
+from tf_transformer.decoding.greedy_search import one_path
 from tf_transformer.decoding.hypotheses import Hypotheses, Rules, Sentences, Step
 
 

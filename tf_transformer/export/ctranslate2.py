@@ -8,7 +8,6 @@ import keras
 
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
-from tf_transformer.files import written_whole
 from tf_transformer.model import Transformer
 from tf_transformer.model.attention import MultiHeadAttention
 from tf_transformer.model.embeddings import PositionalEmbedding
@@ -18,6 +17,7 @@ from tf_transformer.model.linear import Linear
 from tf_transformer.model.positions import positional_encoding
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import load, tokenizer_files
+from tf_transformer.storage.atomic import written_whole
 from tf_transformer.tokenizers import END, START, UNKNOWN, Tokenizer
 
 MIN_POSITIONS = 1024

@@ -14,7 +14,6 @@ from tf_transformer.config import DecodingConfig
 from tf_transformer.config.special_tokens import END, PAD, START, UNKNOWN
 from tf_transformer.errors import InputError
 from tf_transformer.export.model_card import litert_card
-from tf_transformer.files import written_whole
 from tf_transformer.litert.model import CACHE, DECODE, ENCODE, MASK, MEMORY, NEW
 from tf_transformer.model import Transformer
 from tf_transformer.model.cache import KeyValue, ReadKeyValue
@@ -22,6 +21,7 @@ from tf_transformer.model.decoder import Memory
 from tf_transformer.runs.descriptions import LITERT_MODEL, OF_LITERT
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import build_model, restore_best, tokenizer_files, tokenizers_of
+from tf_transformer.storage.atomic import written_whole
 from tf_transformer.tokenizers import Tokenizer
 
 

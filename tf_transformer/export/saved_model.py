@@ -13,9 +13,9 @@ from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.export.model_card import card
 from tf_transformer.export.warm_up import write_requests
-from tf_transformer.files import written_whole
 from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT
 from tf_transformer.runs.weights import RunOrRuns, count_of, load_runs
+from tf_transformer.storage.atomic import written_whole
 from tf_transformer.tokenizers import PAD
 from tf_transformer.translation.results import Languages
 from tf_transformer.translation.translator import Translator

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tf_transformer.config import Config
-from tf_transformer.files import written_whole
 from tf_transformer.importers.tensors import Tensors
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import CHECKPOINTS, RunDirectory, new_id, write_run
+from tf_transformer.storage.atomic import written_whole
 
 
 class Imported(NamedTuple):

@@ -14,7 +14,7 @@ from tf_transformer.importers.folder import licence_of, read_bytes, size_of
 from tf_transformer.importers.imported import Imported
 from tf_transformer.importers.tensors import Tensors, open_npz
 from tf_transformer.importers.vocabulary import Vocabulary, rewritten
-from tf_transformer.lines import read_lines
+from tf_transformer.storage.lines import read_lines
 
 SETTINGS = "special:model.yml"
 """The array of an .npz that holds its settings."""

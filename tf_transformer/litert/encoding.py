@@ -8,7 +8,7 @@ import numpy as np
 from tf_transformer.config import DecodingConfig
 from tf_transformer.config.special_tokens import END, PAD
 from tf_transformer.errors import unknown
-from tf_transformer.vocabulary import Vocabulary
+from tf_transformer.tokenizers.vocabulary import Vocabulary
 
 Directions = Sequence[tuple[str, str]] | None
 """The source and target language of each sentence; None takes those of the search settings."""

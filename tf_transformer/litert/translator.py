@@ -7,23 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tf_transformer.alignment import AlignedString
 from tf_transformer.config import DecodingConfig
 from tf_transformer.config.special_tokens import END, PAD, START, UNKNOWN
 from tf_transformer.errors import InputError
-from tf_transformer.in_batches import batches_of, warn_of_cut
 from tf_transformer.litert.encoding import Directions, Encoded, encode_sources, encoded, padded, tokenised
 from tf_transformer.litert.model import CachedSteps, Model
 from tf_transformer.litert.search import Hypotheses, search
 from tf_transformer.runs.descriptions import LITERT_MODEL, Described, is_litert
-from tf_transformer.vocabulary import SPACE_MARK, Vocabulary
+from tf_transformer.text.alignment import AlignedString
+from tf_transformer.text.batching import batches_of, warn_of_cut
+from tf_transformer.text.translator import Terms
+from tf_transformer.tokenizers.vocabulary import SPACE_MARK, Vocabulary
 
 BATCH_TOKENS = 2048
 """The most source tokens that are translated at once, including padding."""
-
-
-Terms = Sequence[Sequence[str]] | None
-"""As in `TextTranslator`."""
 
 
 class Found(NamedTuple):

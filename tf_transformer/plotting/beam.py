@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tf_transformer.candidates import DROPPED, FINISHED, KEPT, Candidate
+from tf_transformer.decoding.search_tree import DROPPED, FINISHED, KEPT, Candidate
 from tf_transformer.plotting.style import COLOURS, new_figure, style
 
 LOOKS: dict[str, tuple[str, Any]] = {KEPT: (COLOURS[0], "-"), DROPPED: ("#888888", ":"), FINISHED: (COLOURS[1], "-")}

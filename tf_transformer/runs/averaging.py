@@ -8,7 +8,6 @@ import keras
 import numpy as np
 
 from tf_transformer.errors import InputError
-from tf_transformer.files import written_whole
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.averaged_checkpoints import place_of_average, to_average
 from tf_transformer.runs.directory import RunDirectory, write_run
@@ -20,6 +19,7 @@ from tf_transformer.runs.weights import (
     tokenizers_of,
     weights,
 )
+from tf_transformer.storage.atomic import written_whole
 
 
 def average_checkpoints(paths: Sequence[Path], model: keras.Model) -> None:

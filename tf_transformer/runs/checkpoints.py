@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tf_transformer.errors import InputError
-from tf_transformer.files import written_whole
+from tf_transformer.storage.atomic import written_whole
 
 PREFIX = "step-"
 STATE, NAMES = "state", "names"

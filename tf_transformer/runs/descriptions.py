@@ -6,7 +6,7 @@ from typing import Any
 
 from tf_transformer.config import Config, override
 from tf_transformer.errors import InputError
-from tf_transformer.files import is_half_replaced
+from tf_transformer.storage.atomic import is_half_replaced
 
 FORMAT_VERSION = 1
 OF_RUN = Path("config.json")

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 from tf_transformer.config import Config
 from tf_transformer.errors import InputError
-from tf_transformer.files import contents_of, is_half_replaced, written_whole
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import FORMAT_VERSION, OF_RUN, Described
+from tf_transformer.storage.atomic import contents_of, is_half_replaced, written_whole
+from tf_transformer.tokenizers.vocabulary import Vocabulary
 from tf_transformer.version import __version__
-from tf_transformer.vocabulary import Vocabulary
 
 CHECKPOINTS = "checkpoints"
 """The folder of the checkpoints."""

@@ -19,8 +19,8 @@ from tensorflow_serving.apis import (
 )
 
 from tf_transformer.serving.batching import Arrays
+from tf_transformer.serving.http.middleware import access
 from tf_transformer.serving.limits import Refused
-from tf_transformer.serving.middleware import access
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.signatures import DEFAULT
 from tf_transformer.serving.tensors import columns_of

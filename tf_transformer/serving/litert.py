@@ -8,12 +8,12 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
-from tf_transformer.alignment import pharaoh
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.serving.batching import Arrays
 from tf_transformer.serving.signatures import COUNT, DEFAULT, Signatures
 from tf_transformer.serving.tensors import Columns
+from tf_transformer.text.alignment import pharaoh
 
 if TYPE_CHECKING:
     from tf_transformer.litert import Translator

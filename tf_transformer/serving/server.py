@@ -13,13 +13,13 @@ import uvicorn
 
 from tf_transformer.errors import InputError
 from tf_transformer.serving.grpc_service import make_server
+from tf_transformer.serving.http.middleware import ACCESS, LastAnswers
+from tf_transformer.serving.http.origin import Origins
+from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.middleware import ACCESS, LastAnswers
 from tf_transformer.serving.model import Model
-from tf_transformer.serving.origin import Origins
 from tf_transformer.serving.ports import Ports
-from tf_transformer.serving.rest import make_app
 
 LAST_SECONDS = 1.0
 """Seconds that connections stay open at the end, for requests that clients have already sent."""

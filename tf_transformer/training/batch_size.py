@@ -18,9 +18,9 @@ from tf_transformer.data.token_pairs import TokenPairs
 from tf_transformer.errors import InputError
 from tf_transformer.progress import waiting_for
 from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.tokenizers.vocabulary import Vocabulary
 from tf_transformer.training.fit import make_trainer
 from tf_transformer.training.strategy import distribute, make_strategy, without_auto
-from tf_transformer.vocabulary import Vocabulary
 
 log = logging.getLogger(__name__)
 

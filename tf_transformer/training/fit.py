@@ -15,13 +15,13 @@ from tf_transformer.data import Batches
 from tf_transformer.data.preparing.plan import sources_of
 from tf_transformer.errors import InputError
 from tf_transformer.evaluation import bleu_metric
-from tf_transformer.files import REPLACED, contents_replaced, refuse_inside, settle
-from tf_transformer.lock import sole_writer
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import OF_RUN
 from tf_transformer.runs.directory import FROZEN, RunDirectory, find_run, write_run
 from tf_transformer.runs.history import validations
 from tf_transformer.runs.weights import build_model, count_of, frozen_of, restore_best, tokenizer_files
+from tf_transformer.storage.atomic import REPLACED, contents_replaced, refuse_inside, settle
+from tf_transformer.storage.lock import sole_writer
 from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import make_optimizer, schedule_in

@@ -16,8 +16,8 @@ from tf_transformer.data.prepared.shards import Shards
 from tf_transformer.data.preparing import Plan, fingerprints_of, plan_of, prepare
 from tf_transformer.data.preparing.prepare import work_folder
 from tf_transformer.errors import InputError
-from tf_transformer.files import PREPARING
 from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.storage.atomic import PREPARING
 from tf_transformer.training.resume import refuse_other_text
 
 PREPARED = "prepared"

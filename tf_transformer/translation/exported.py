@@ -6,15 +6,15 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from tf_transformer.alignment import AlignedString
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export
+from tf_transformer.text.alignment import AlignedString
+from tf_transformer.text.translator import Terms
 from tf_transformer.tokenizers import text_of
 from tf_transformer.translation.results import (
     Aligned,
     Scored,
-    Terms,
     Translations,
     aligned_of,
     check_found,

@@ -10,7 +10,7 @@ from tf_transformer.runs.descriptions import Described, is_export, is_litert
 from tf_transformer.runs.directory import RunDirectory
 
 if TYPE_CHECKING:
-    from tf_transformer.translation.results import TextTranslator
+    from tf_transformer.text.translator import TextTranslator
 
 
 def open_translator(

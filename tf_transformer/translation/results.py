@@ -2,19 +2,17 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.alignment import AlignedString
 from tf_transformer.decoding import Considered
 from tf_transformer.errors import MAX_LISTED, InputError
-from tf_transformer.in_batches import warn_of_cut
+from tf_transformer.text.alignment import AlignedString
+from tf_transformer.text.batching import warn_of_cut
+from tf_transformer.text.translator import Terms
 from tf_transformer.tokenizers import text_of
-
-Terms = Sequence[Sequence[str]] | None
-"""What the translation of each sentence must contain; None for nothing."""
 
 
 class Languages(NamedTuple):
@@ -135,41 +133,6 @@ class AllAttention(NamedTuple):
     """[B, L, H, T, S], float32: of each target token to the source"""
     is_truncated: tf.Tensor
     """[B], as in `Source`"""
-
-
-class TextTranslator(Protocol):
-    """The interface of everything that translates Python strings."""
-
-    def translate_strings(
-        self, sentences: list[str], numbers: Sequence[int] | None = None, *, terms: Terms = None
-    ) -> list[str]:
-        """Translate sentences. Warnings name those that were cut, by `numbers` if these are given.
-
-        Each translation contains the `terms` of its sentence.
-        """
-
-    def n_best_strings(
-        self, sentences: list[str], n: int, numbers: Sequence[int] | None = None, *, terms: Terms = None
-    ) -> list[list[tuple[str, float]]]:
-        """Translate sentences in n ways each, and return them with their scores, the best first."""
-
-    def aligned_strings(
-        self, sentences: list[str], numbers: Sequence[int] | None = None, *, terms: Terms = None
-    ) -> list[AlignedString]:
-        """Translate sentences, and return what the tokens of the translations attended to."""
-
-    @property
-    def most_source(self) -> int:
-        """The most source tokens that the search takes, including the end token; the rest of a sentence is cut."""
-
-    def check_n_best(self, n: int) -> None:
-        """Raise InputError if there are fewer than n translations of a sentence."""
-
-    def score_strings(self, pairs: list[tuple[str, str]], numbers: Sequence[int] | None = None) -> list[list[float]]:
-        """Return for every pair of source and target the log-probabilities of the target's tokens."""
-
-    def count_tokens(self, sentences: list[str]) -> list[int]:
-        """Return how many source tokens of each sentence the search takes, including the end token."""
 
 
 def rows_of(

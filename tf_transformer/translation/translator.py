@@ -6,18 +6,18 @@ from typing import Any
 
 import tensorflow as tf
 
-from tf_transformer.alignment import AlignedString
-from tf_transformer.candidates import Candidate, search_tree
 from tf_transformer.config import DecodingConfig
+from tf_transformer.decoding.search_tree import Candidate, search_tree
 from tf_transformer.errors import InputError
 from tf_transformer.runs.weights import RunOrRuns, check_backend, load_runs
+from tf_transformer.text.alignment import AlignedString
+from tf_transformer.text.translator import Terms
 from tf_transformer.tokenizers import text_of
 from tf_transformer.translation.results import (
     Attention,
     Languages,
     Scored,
     SearchSteps,
-    Terms,
     Translations,
     aligned_of,
     check_found,

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from tf_transformer.vocabulary import SPACE_MARK
+from tf_transformer.tokenizers.vocabulary import SPACE_MARK
 
 
 def word_alignment(source_tokens: tf.Tensor, target_tokens: tf.Tensor, attention: tf.Tensor) -> tf.Tensor:

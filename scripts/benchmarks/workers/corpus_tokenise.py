@@ -9,7 +9,7 @@ from tf_transformer.config import DataConfig
 from tf_transformer.data import Pairs
 from tf_transformer.data.encoding import CHUNK, Limits, encode_packed
 from tf_transformer.data.prepared.shards import packed
-from tf_transformer.vocabulary import Vocabulary
+from tf_transformer.tokenizers.vocabulary import Vocabulary
 
 given = spec()
 vocabulary = Vocabulary.load(given["tokenizer"])

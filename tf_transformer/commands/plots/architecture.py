@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tf_transformer import config
-from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.runs.descriptions import Described
 
 if TYPE_CHECKING:

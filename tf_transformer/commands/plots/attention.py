@@ -3,8 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from tf_transformer.commands.chosen_model import add_model, add_set, chosen_model
-from tf_transformer.commands.options import positive
+from tf_transformer.commands.common.chosen_model import add_model, add_set, chosen_model
+from tf_transformer.commands.common.options import positive
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import is_export, is_litert
 

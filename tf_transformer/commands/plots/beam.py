@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from tf_transformer.commands.chosen_model import add_search
+from tf_transformer.commands.common.chosen_model import add_search
 from tf_transformer.commands.plots.attention import add_text, translator_of
 
 if TYPE_CHECKING:

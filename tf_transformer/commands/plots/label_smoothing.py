@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.errors import InputError
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tf_transformer.commands.options import positive
+from tf_transformer.commands.common.options import positive
 from tf_transformer.data.corpora import is_prepared
 from tf_transformer.errors import InputError
 

@@ -4,8 +4,8 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from tf_transformer.commands.options import positive
-from tf_transformer.commands.quiet_tensorflow import import_tensorflow
+from tf_transformer.commands.common.options import positive
+from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.errors import InputError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from tf_transformer.config import DataConfig
 from tf_transformer.data.chunks import LINES, LinePairs
 from tf_transformer.data.corpora.languages import languages_of
 from tf_transformer.errors import InputError, unknown
-from tf_transformer.lines import line_blocks, refuse_pipe
+from tf_transformer.storage.lines import line_blocks, refuse_pipe
 
 ENDINGS = ("", ".gz", ".zst")
 """The endings of a file, of which the first that exists is taken."""

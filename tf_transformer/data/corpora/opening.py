@@ -16,7 +16,7 @@ from tf_transformer.data.corpora.tfds import Tfds
 from tf_transformer.data.corpora.tsv import Tsv
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError, unknown
-from tf_transformer.lines import line_blocks, refuse_pipe
+from tf_transformer.storage.lines import line_blocks, refuse_pipe
 
 KINDS = (BuiltIn, Tfds, Tsv, Folder)
 """The kinds of corpora; the first that takes a name opens it. Each has `takes(name)`, and is a `Corpus`."""

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tf_transformer.errors import unknown
-from tf_transformer.lines import read_lines
+from tf_transformer.storage.lines import read_lines
 
 FILE = Path(__file__).with_name("toy.tsv.zst")
 SIZES = {"train": 27_000, "val": 500, "test": 1_000}

@@ -10,7 +10,7 @@ from tf_transformer.config import DataConfig
 from tf_transformer.data.chunks import LINES, digest_of, split_lines
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError, unknown
-from tf_transformer.lines import decoded, line_blocks
+from tf_transformer.storage.lines import decoded, line_blocks
 
 SPLITS = ("train", "val", "test")
 ENDINGS = (".tsv", ".tsv.gz", ".tsv.zst")

@@ -18,7 +18,7 @@ from tf_transformer.data.encoding import dtype_of
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.prepared.shards import BLOCKS, Shards
 from tf_transformer.errors import InputError
-from tf_transformer.vocabulary import Vocabulary
+from tf_transformer.tokenizers.vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
 BLOCK_TABLE, VALIDATION = "blocks.npy", "validation.jsonl"

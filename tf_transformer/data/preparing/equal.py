@@ -12,7 +12,7 @@ import numpy as np
 from tf_transformer.data.pairs import escaped
 from tf_transformer.data.preparing.chosen import Numbered
 from tf_transformer.data.preparing.plan import Plan
-from tf_transformer.files import written_whole
+from tf_transformer.storage.atomic import written_whole
 
 HASHED = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<u4")])
 """A pair: a hash of its text, 128 bits, and its number in the chunk. The pairs of a chunk are sorted by hash."""

@@ -8,7 +8,7 @@ from typing import Any
 from tf_transformer.config import Config, DataConfig, DecodingConfig, TokenizerConfig
 from tf_transformer.data.corpora import Direction, absolute, directions, is_drawn, paths_of, renamed, training_data
 from tf_transformer.errors import InputError, unknown
-from tf_transformer.vocabulary import Vocabulary
+from tf_transformer.tokenizers.vocabulary import Vocabulary
 
 
 @dataclasses.dataclass(frozen=True)

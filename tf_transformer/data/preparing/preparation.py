@@ -36,10 +36,10 @@ from tf_transformer.data.preparing.sample import Sample
 from tf_transformer.data.preparing.shard import Encoding, Models, encoding_of, facts_name, models_of
 from tf_transformer.data.preparing.workers import Workers
 from tf_transformer.errors import InputError
-from tf_transformer.files import OLD, LocalFolder, written_whole
-from tf_transformer.lock import LOCK
 from tf_transformer.progress import progress_bar
-from tf_transformer.vocabulary import Vocabulary, train_tokenizer
+from tf_transformer.storage.atomic import OLD, LocalFolder, written_whole
+from tf_transformer.storage.lock import LOCK
+from tf_transformer.tokenizers.vocabulary import Vocabulary, train_tokenizer
 
 SPOOLED = "standard_input.tsv"
 """The file to which standard input is written, because it is read several times."""

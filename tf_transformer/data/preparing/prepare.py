@@ -11,7 +11,7 @@ from tf_transformer.data.preparing.preparation import Preparation
 from tf_transformer.data.preparing.result import NoPairError, difference
 from tf_transformer.data.preparing.workers import Workers
 from tf_transformer.errors import InputError
-from tf_transformer.lock import sole_writer
+from tf_transformer.storage.lock import sole_writer
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from tf_transformer.data.preparing.chosen import numbered_chunks
 from tf_transformer.data.preparing.plan import Plan
 from tf_transformer.data.preparing.shard import Models
 from tf_transformer.errors import InputError
-from tf_transformer.files import written_whole
+from tf_transformer.storage.atomic import written_whole
 from tf_transformer.version import __version__
 
 DROPPED = ("score", "equal", "copy", "empty", "long", "ratio")

@@ -15,8 +15,8 @@ from tf_transformer.data.prepared.manifest import fronts_of
 from tf_transformer.data.prepared.shards import packed, shard_name, text_name
 from tf_transformer.data.preparing.chosen import Choice, Numbered
 from tf_transformer.data.preparing.plan import Plan
-from tf_transformer.files import Folder
-from tf_transformer.vocabulary import Vocabulary
+from tf_transformer.storage.atomic import Folder
+from tf_transformer.tokenizers.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any, TextIO
 import keras
 
 from tf_transformer.data import Batches
-from tf_transformer.files import written_whole
 from tf_transformer.progress import IN_LOG
 from tf_transformer.runs.history import read_history
+from tf_transformer.storage.atomic import written_whole
 from tf_transformer.training.callbacks.order import updates
 
 

@@ -10,7 +10,7 @@ import keras
 
 from tf_transformer.data import Pairs
 from tf_transformer.evaluation import bleu_metric
-from tf_transformer.in_batches import translate_lines
+from tf_transformer.text.batching import translate_lines
 from tf_transformer.training.optimizer import moving_averages
 from tf_transformer.training.schedule import Lowered
 from tf_transformer.translation.translator import Translator

@@ -1,0 +1,126 @@
+"""Text in its sentences: what goes in comes out, whatever the text."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tf_transformer.commands.main import main
+from tf_transformer.data.corpora import copy_task
+from tf_transformer.text.documents import joined, parts_of, segmenter, translated_lines
+from tf_transformer.text.markup import MARKUP
+
+TEXT = st.text(st.sampled_from("ab .!?,;:\t\u3000\u00a0。，\"'()\r漢ж") | st.characters(codec="utf-8"), max_size=60)
+always = lambda text: True  # noqa: E731
+
+
+@given(lines=st.lists(TEXT, max_size=6), language=st.sampled_from(["en", "de", "zh", "xx", "deu_Latn", None]))
+def test_a_translator_that_changes_nothing_changes_nothing(lines, language):
+    segment = segmenter(language)
+    lines = [line.replace("\n", "") + "\n" for line in lines]
+    for ahead in (True, False):
+        seen = []
+
+        def same(sentences, ahead=ahead, seen=seen):
+            for sentence in list(sentences) if ahead else sentences:
+                assert sentence == sentence.strip() != ""
+                seen.append(sentence)
+                yield sentence
+
+        found = list(translated_lines(lines, same, segment, always))
+        assert found == lines
+        assert re.sub(r"\s", "", "".join(seen)) == re.sub(r"\s", "", "".join(lines))  # nothing is lost
+
+
+@given(text=TEXT, most=st.integers(1, 9))
+def test_what_is_too_long_is_cut_and_not_lost(text, most):
+    line = parts_of(text, segmenter("en"), lambda part: len(part) <= most)
+    assert all(0 < len(sentence.text) <= most for sentence in line.sentences)
+    assert joined(line, [sentence.text for sentence in line.sentences]) == text
+
+
+def test_sentences_lines_and_white_space():
+    text = "  Dr. Smith came.  He saw it!\n\n\t- One. Two\r\n"
+    lines = text.splitlines(keepends=True)
+    found = "".join(translated_lines(lines, lambda all: (one.upper() for one in all), segmenter("en"), always))
+    assert found == text.upper()
+    line = parts_of("One, two and three, four five", segmenter("en"), lambda part: len(part) < 20)
+    assert [sentence.text for sentence in line.sentences] == ["One, two and three,", "four five"]  # where a clause ends
+
+
+def test_markup_is_not_cut():
+    line = 'See <a title="A. B. C"> this. Then <b>that. And</b> https://a.b/c.d e. '
+    cut = lambda text: re.findall(r".+?(?:\. |$)", text)  # noqa: E731
+    found = parts_of(line, cut, always, MARKUP)
+    assert [sentence.text for sentence in found.sentences] == [
+        'See <a title="A. B. C"> this.',
+        "Then <b>that.",
+        "And</b> https://a.b/c.d e.",
+    ]
+
+
+@given(
+    parts=st.lists(st.sampled_from(["<a b, c>", "{x: y}", "https://a.b/c,d:e", "word, ", "x", " ", ". "]), max_size=9),
+    most=st.integers(1, 9),
+)
+def test_what_is_too_long_is_not_cut_within_markup(parts, most):
+    text = "".join(parts)
+    line = parts_of(text, segmenter("en"), lambda part: len(part) <= most, MARKUP)
+    assert joined(line, [sentence.text for sentence in line.sentences]) == text
+    kept = [match[0] for sentence in line.sentences for match in MARKUP.finditer(sentence.text)]
+    assert kept == [match[0] for match in MARKUP.finditer(text)]
+    assert all(len(sentence.text) <= most or MARKUP.search(sentence.text) for sentence in line.sentences)
+
+
+def test_a_space_is_added_where_only_the_translation_needs_one():
+    line = parts_of("你好。再见！", segmenter("zh"), always)
+    assert [sentence.text for sentence in line.sentences] == ["你好。", "再见！"]
+    assert joined(line, ["Hello.", "Goodbye!"]) == "Hello. Goodbye!"
+    assert joined(line, ["你好。", "再见！"]) == "你好。再见！"
+
+
+def test_a_missing_package_is_named(monkeypatch, copy_run, capsys):
+    monkeypatch.setitem(__import__("sys").modules, "sentencex", None)
+    assert main(["translate", "--model", str(copy_run), "--document"]) == 2
+    assert "pip install 'tf-transformer[documents]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["run", "export", "litert"])
+def test_the_command_keeps_lines_and_cuts_nothing_off(kind, copy_run, copy_export, copy_litert, tmp_path, capsys):
+    model = {"run": copy_run, "export": copy_export}.get(kind) or copy_litert("float32")
+    first, second = (source for source, _ in copy_task.pairs("test")[:2])
+    text = f"  {first}\r\n\n\t{second}"  # no line feed at the end
+    (tmp_path / "in.txt").write_text(text, newline="")
+    command = ["translate", "--model", str(model), "--document", "--input", str(tmp_path / "in.txt")]
+    assert main([*command, "--output", str(tmp_path / "out.txt")]) == 0
+    assert (tmp_path / "out.txt").read_bytes().decode() == text  # it copies
+    if kind == "run":
+        assert main([*command, "--set", "decoding.max_source_length=8"]) == 0
+        said = capsys.readouterr()
+        assert "was cut" not in said.err
+        assert len(said.out.split()) >= len(text.split())
+        assert main([*command, "--n-best", "2"]) == 2
+        assert "--document writes text, not lists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["run", "export", "litert"])
+def test_the_command_keeps_markup(kind, copy_run, copy_export, copy_litert, tmp_path, capsys):
+    model = {"run": copy_run, "export": copy_export}.get(kind) or copy_litert("float32")
+    first, second = (source for source, _ in copy_task.pairs("test")[:2])
+    words = first.split()
+    marked = f"<p class='x'>{words[0]} <b>{' '.join(words[1:3])}</b> {{name}} {' '.join(words[3:])}</p>"
+    (tmp_path / "in.txt").write_text(f"{marked}\n\n<br/>\n{second}\n")
+    command = ["translate", "--model", str(model), "--keep-markup", "--input", str(tmp_path / "in.txt")]
+    assert main(command) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    assert others == ["", "<br/>", second]  # it copies
+    assert sorted(MARKUP.findall(first)) == sorted(MARKUP.findall(marked))
+    assert MARKUP.sub("", first).split() == words
+    if kind == "run":
+        assert main([*command, "--document"]) == 0
+        assert capsys.readouterr().out.splitlines() == [first, *others]
+        assert main([*command, "--mbr", "chrf"]) == 2
+        assert "--keep-markup is for the best translations" in capsys.readouterr().err
+        assert main([*command, "--constraints"]) == 2
+        assert "--keep-markup takes no terms behind its lines" in capsys.readouterr().err

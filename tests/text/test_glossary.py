@@ -1,0 +1,101 @@
+"""Which terms a translation must contain."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tf_transformer.errors import InputError
+from tf_transformer.text.glossary import Glossary, terms_of_line
+
+GLOSSARY = Glossary(
+    {
+        "machine": "Maschine",
+        "machine learning": "maschinelles Lernen",
+        "us": "uns",
+        "US": "USA",
+        "C++": "C++",
+        "機械": "Maschine",
+        "ö": "O",
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("Machine learning beats a machine , machine !", ["maschinelles Lernen", "Maschine"]),
+        ("machines and submachine", []),
+        ("The US let us go", ["USA", "uns"]),
+        ("Us", ["uns"]),
+        ("write C++.", ["C++"]),
+        ("これは機械です", ["Maschine"]),
+        ("Ö", ["O"]),
+        ("", []),
+        ("a machine learning machine learning", ["maschinelles Lernen"]),
+        ("deep machine\tlearning", ["Maschine"]),
+    ],
+)
+def test_terms_are_found_as_whole_words(text: str, terms: list[str]) -> None:
+    assert GLOSSARY(text) == (text, terms)
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_a_term_alone_is_found(term: str, translation: str) -> None:
+    assert Glossary({term: translation})(term) == (term, [translation])
+
+
+@given(st.permutations([("a b", "1"), ("b c d", "2"), ("b c", "3"), ("B c", "4"), ("d", "5")]))
+def test_of_terms_that_overlap_the_first_counts_then_the_longest_then_the_one_with_a_capital(
+    terms: list[tuple[str, str]],
+) -> None:
+    glossary = Glossary(dict(terms))
+    assert glossary("a b c d")[1] == ["1", "5"]
+    assert glossary("x b c d")[1] == ["2"]
+    assert glossary("B c , b c , B C")[1] == ["4", "3"]
+
+
+def test_a_glossary_may_be_large() -> None:
+    """The time for a line is that of the line: with 30,000 terms as with one."""
+    glossary = Glossary({f"word {number}": str(number) for number in range(30_000)})
+    assert glossary("word 7 , " * 2_000 + "word 29999")[1] == ["7", "29999"]
+
+
+def test_a_glossary_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "terms.tsv").write_text("dog\tHund\n\n cat \t Katze\ndog\tHund\n", "utf-8")
+    assert Glossary.read(tmp_path / "terms.tsv")("A dog , a cat .")[1] == ["Hund", "Katze"]
+    assert not caplog.records
+    for content in ("", "\n \n\t\t\n"):
+        (tmp_path / "empty.tsv").write_text(content)
+        assert Glossary.read(tmp_path / "empty.tsv")("A dog")[1] == []
+        assert caplog.records.pop().message == f"{tmp_path / 'empty.tsv'} has no terms: nothing is demanded"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("dog Hund\n", r"terms.tsv, line 1: write a term, a tab and its translation. Received: 'dog Hund'"),
+        ("a\tb\ndog\t\n", r"terms.tsv, line 2: write a term"),
+        ("\tHund\n", r"line 1: write a term"),
+        ("a\tb\tc\n", r"line 1: write a term"),
+        ("a\tb\t\n", r"line 1: write a term, .* Received: 'a\\tb\\t'"),
+        ("a\t\t\tb\n", r"line 1: write a term"),
+        ("a\tb\na\tc\n", r"line 2: 'a' has two translations, 'b' and 'c': keep one"),
+    ],
+)
+def test_a_glossary_that_is_wrong(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "terms.tsv").write_text(content, "utf-8")
+    with pytest.raises(InputError, match=message):
+        Glossary.read(tmp_path / "terms.tsv")
+    with pytest.raises(InputError, match="cannot read"):
+        Glossary.read(tmp_path / "nothing.tsv")
+
+
+def test_terms_behind_a_line() -> None:
+    assert terms_of_line("A dog\tHund\tder Hund") == ("A dog", ["Hund", "der Hund"])
+    assert terms_of_line("A dog") == ("A dog", [])
+    for line in ("A dog\t", "A dog\tHund\t\t", "A dog\t \tHund", "\t"):
+        with pytest.raises(InputError, match=rf"a term is empty: .* Received: {re.escape(repr(line))}$"):
+            terms_of_line(line)

@@ -1,0 +1,149 @@
+"""What `translate` writes of each line: the best translation, several, or one with more beside it."""
+
+import argparse
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tf_transformer.commands.common.options import positive
+from tf_transformer.config import DecodingConfig
+from tf_transformer.errors import InputError
+from tf_transformer.evaluation.minimum_bayes_risk import METRICS, Metric, most_like_all
+from tf_transformer.text.alignment import UNITS, pharaoh
+from tf_transformer.text.glossary import Glossary, TermsOf, terms_of_line
+from tf_transformer.text.translator import LineTranslator
+from tf_transformer.text.with_markup import WithMarkup
+from tf_transformer.text.with_terms import WithTerms
+
+if TYPE_CHECKING:
+    from tf_transformer.text.translator import TextTranslator
+
+Written = Callable[[list[str], Sequence[int]], list[list[str]]]
+"""Returns for each sentence the lines to write, all without a number; the second argument is the numbers."""
+DRAWS = 16
+"""How many draws `--mbr` chooses from by default."""
+LISTS = "--n-best, --scores, --alignments and --mbr"
+PLAIN = "--n-best, --scores, --line-numbers and --alignments"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what chooses between the kinds."""
+    parser.add_argument("--n-best", type=positive, default=1, metavar="N", help="translations a line (default: 1)")
+    parser.add_argument("--scores", action="store_true", help="before each translation its score and a tab")
+    parser.add_argument(
+        "--line-numbers", action="store_true", help="before each translation the number of its line and a tab"
+    )
+    parser.add_argument(
+        "--alignments",
+        nargs="?",
+        const="words",
+        choices=UNITS,
+        help="after each translation ' ||| ' and which source word each of its words attends to most, such as 0-0 1-2; "
+        "or by tokens (default: none; words, if nothing follows)",
+    )
+    parser.add_argument(
+        "--constraints",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="terms that a translation must contain: FILE has a source term, a tab and its translation on each line; "
+        "without FILE, they follow the text of each line, with tabs between (default: none)",
+    )
+    parser.add_argument(
+        "--keep-markup",
+        action="store_true",
+        help="keep tags, placeholders such as {name} and addresses as they are, where attention puts them",
+    )
+    parser.add_argument(
+        "--document",
+        action="store_true",
+        help="translate text as it is written: lines are cut into sentences, and what is between these stays (needs "
+        "the extra documents)",
+    )
+    parser.add_argument(
+        "--mbr",
+        choices=tuple(METRICS),
+        help="write the candidate that is most like all candidates (minimum Bayes risk) by this metric of sacreBLEU, "
+        "instead of the most probable one (default: none)",
+    )
+    parser.add_argument(
+        "--samples",
+        type=positive,
+        metavar="N",
+        help="candidates for --mbr: the N best, or N draws with --sampling-temperature (default: the beam size, or 16)",
+    )
+
+
+def check(options: argparse.Namespace, decoding: DecodingConfig) -> int:
+    """Return how many translations of a sentence must be found.
+
+    Raises:
+        InputError: options that exclude each other; more translations than the search finds.
+    """
+    several = options.scores or options.n_best > 1
+    if options.samples and not options.mbr:
+        raise InputError(f"--samples is for --mbr: give both. Received: --samples {options.samples}")
+    if options.mbr and (several or options.alignments):
+        raise InputError("--mbr writes one translation: give it without --scores, --n-best and --alignments")
+    if options.alignments and several:
+        raise InputError("--alignments is for the best translations alone: give it without --scores and --n-best")
+    if options.constraints is not None:
+        decoding.check_constraints()
+    for option in ("document", "keep_markup"):
+        if options.constraints == "" and getattr(options, option):
+            name = f"--{option.replace('_', '-')}"
+            raise InputError(f"{name} takes no terms behind its lines: give them in a file, --constraints FILE")
+    if options.keep_markup and (several or options.alignments or options.mbr):
+        raise InputError(f"--keep-markup is for the best translations: give it without {LISTS}")
+    if options.document and (several or options.alignments or options.line_numbers):
+        raise InputError(f"--document writes text, not lists: give it without {PLAIN}")
+    count = options.n_best
+    if options.mbr:
+        count = options.samples or (DRAWS if decoding.temperature else decoding.beam_size)
+    decoding.check_n_best(count)
+    return count
+
+
+def terms_by(options: argparse.Namespace) -> TermsOf | None:
+    """Return what finds the terms of a line; None without `--constraints`.
+
+    Raises:
+        InputError: the file of terms is missing or wrong.
+    """
+    if options.constraints is None:
+        return None
+    return Glossary.read(Path(options.constraints)) if options.constraints else terms_of_line
+
+
+def written_by(
+    model: "TextTranslator", options: argparse.Namespace, count: int, terms: TermsOf | None = None
+) -> Written:
+    """Return the kind that the options choose; `count` is as `check` returned it, `terms` as `terms_by` did."""
+    of_lines: LineTranslator = WithTerms(model, terms) if terms else model
+    if options.mbr:
+        return functools.partial(_least_risk, of_lines, METRICS[options.mbr](), count)
+    if options.alignments:
+        return functools.partial(_aligned, of_lines, options.alignments)
+    if options.scores or count > 1:
+        return functools.partial(_n_best, of_lines, count, options.scores)
+    plain = WithMarkup(of_lines) if options.keep_markup else of_lines
+    return lambda lines, numbers: [[translation] for translation in plain.translate_strings(lines, numbers)]
+
+
+def _least_risk(
+    model: LineTranslator, metric: Metric, count: int, lines: list[str], numbers: Sequence[int]
+) -> list[list[str]]:
+    rows = model.n_best_strings(lines, count, numbers)
+    return [[most_like_all([text for text, score in row if score > -float("inf")], metric)] for row in rows]
+
+
+def _aligned(model: LineTranslator, unit: str, lines: list[str], numbers: Sequence[int]) -> list[list[str]]:
+    return [[f"{one.translation} ||| {pharaoh(one.links(unit))}"] for one in model.aligned_strings(lines, numbers)]
+
+
+def _n_best(
+    model: LineTranslator, count: int, has_scores: bool, lines: list[str], numbers: Sequence[int]
+) -> list[list[str]]:
+    rows = model.n_best_strings(lines, count, numbers)
+    return [[f"{score:.4f}\t{text}" if has_scores else text for text, score in row] for row in rows]

@@ -1,0 +1,100 @@
+"""Terms that a translation must contain: those of a glossary, or those that stand in the line itself."""
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tf_transformer.errors import InputError
+from tf_transformer.storage.lines import read_lines
+from tf_transformer.text.documents import WIDE
+
+WORD = re.compile(r"\w")
+
+log = logging.getLogger(__name__)
+
+TermsOf = Callable[[str], tuple[str, list[str]]]
+"""Returns the text of a line, and the terms that its translation must contain."""
+
+
+def terms_of_line(line: str) -> tuple[str, list[str]]:
+    """Cut a line into its text and the terms after it, with tabs between them, as fairseq takes them.
+
+    Raises:
+        InputError: a term is empty.
+    """
+    text, *terms = line.split("\t")
+    if not all(term.strip() for term in terms):
+        raise InputError(f"a term is empty: write a sentence, a tab, and terms with tabs between. Received: {line!r}")
+    return text, terms
+
+
+class Glossary:
+    """How terms must be translated.
+
+    A term is found where it stands as whole words. Written in lower case, it is found in any case; with a capital, only
+    as it is written (`us` finds "Us", but `US` does not find "us"). Of terms that overlap, the one that begins first
+    counts; of those that begin together, the longest, and of these the one with a capital.
+
+    Args:
+        translations: by the source term, the target term.
+    """
+
+    def __init__(self, translations: Mapping[str, str]):
+        self._translations = dict(translations)
+        self._lengths = sorted({len(term) for term in translations}, reverse=True)
+
+    @classmethod
+    def read(cls, path: Path) -> "Glossary":
+        """Read a file with a source term, a tab and its translation on each line; empty lines are skipped.
+
+        A file without terms is warned of.
+
+        Raises:
+            InputError: the file cannot be read; a line is no such pair, or has a term of a line before.
+        """
+        translations: dict[str, str] = {}
+        for number, line in enumerate(read_lines(path), 1):
+            source, *targets = (part.strip() for part in line.split("\t"))
+            if not source and not any(targets):
+                continue
+            if len(targets) != 1 or not source or not targets[0]:
+                raise InputError(f"{path}, line {number}: write a term, a tab and its translation. Received: {line!r}")
+            if translations.setdefault(source, targets[0]) != targets[0]:
+                raise InputError(
+                    f"{path}, line {number}: {source!r} has two translations, {translations[source]!r} and "
+                    f"{targets[0]!r}: keep one"
+                )
+        if not translations:
+            log.warning("%s has no terms: nothing is demanded", path)
+        return cls(translations)
+
+    def __call__(self, text: str) -> tuple[str, list[str]]:
+        """Return the text, and the translations of the terms in it, each once."""
+        found: dict[str, None] = {}
+        place = 0
+        while place < len(text):
+            written, term = self._longest(text, place)
+            if term:
+                found[self._translations[term]] = None
+            place += len(written) or 1
+        return text, list(found)
+
+    def _longest(self, text: str, place: int) -> tuple[str, str]:
+        """Return what stands at a place of a text and the longest term that it is; both are empty if it is none."""
+        for length in self._lengths:
+            written = text[place : place + length]
+            for term in (written, written.lower()):
+                if term in self._translations and _is_whole(text, place, place + len(written)):
+                    return written, term
+        return "", ""
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Say whether a part of a text is whole words, where its script has words."""
+    begins = not start or not (_is_of_words(text[start]) and WORD.match(text[start - 1]))
+    return begins and (end == len(text) or not (_is_of_words(text[end - 1]) and WORD.match(text[end])))
+
+
+def _is_of_words(character: str) -> bool:
+    return WORD.match(character) is not None and not WIDE.match(character)
