@@ -26,7 +26,7 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         count_tokens=lambda sentences: [1] * len(sentences),
     )
     monkeypatch.setattr(ChosenModel, "open", lambda choice: model)
-    choice = ChosenModel(SimpleNamespace(config=config, languages=()), DecodingConfig())
+    choice = ChosenModel(SimpleNamespace(path="any", config=config, languages=()), DecodingConfig())
     for command in (evaluate, translate):
         monkeypatch.setattr(command, "chosen_model", lambda options: choice)
     return sizes

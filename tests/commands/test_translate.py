@@ -179,6 +179,7 @@ def test_constraints(
     ("arguments", "message"),
     [
         (["--constraints", "nothing.tsv"], "cannot read nothing.tsv"),
+        (["--constraints", ""], "--constraints was given an empty name"),
         (["--constraints", "a.txt"], "a.txt, line 1: write a term, a tab and its translation"),
         (["--constraints", "--document"], "--document takes no terms behind its lines"),
     ],

@@ -19,6 +19,7 @@ from tf_transformer.commands.common.written_lines import add_options as add_kind
 from tf_transformer.commands.common.written_lines import check as check_kinds
 from tf_transformer.errors import InputError
 from tf_transformer.progress import progress_bar, waiting_for
+from tf_transformer.runs.descriptions import is_litert
 from tf_transformer.storage.lines import decoded, opened
 from tf_transformer.text.batching import WINDOW, translate_lines
 from tf_transformer.text.documents import Segment, segmenter, translated_lines
@@ -69,6 +70,10 @@ def run(options: argparse.Namespace) -> None:
     chosen = chosen_model(options)
     count = check_kinds(options, chosen.decoding)
     terms = terms_by(options)
+    if terms and is_litert(chosen.described.path):
+        raise InputError(
+            f"{chosen.described.path} is an export for LiteRT, which takes no --constraints: give a run or a SavedModel"
+        )
     segment = segmenter(chosen.source_language) if options.document else None
     is_typed = not options.input and sys.stdin.isatty()
     if is_typed:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Written = Callable[[list[str], Sequence[int]], list[list[str]]]
 """Returns for each sentence the lines to write, all without a number; the second argument is the numbers."""
+IN_LINES = "\t"
+"""What stands for the name of a glossary where terms follow the text of each line, with tabs between."""
 DRAWS = 16
 """How many draws `--mbr` chooses from by default."""
 LISTS = "--n-best, --scores, --alignments and --mbr"
@@ -45,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--constraints",
         nargs="?",
-        const="",
+        const=IN_LINES,
         metavar="FILE",
         help="terms that a translation must contain: FILE has a source term, a tab and its translation on each line; "
         "without FILE, they follow the text of each line, with tabs between (default: none)",
@@ -89,9 +91,11 @@ def check(options: argparse.Namespace, decoding: DecodingConfig) -> int:
     if options.alignments and several:
         raise InputError("--alignments is for the best translations alone: give it without --scores and --n-best")
     if options.constraints is not None:
+        if not options.constraints:
+            raise InputError("--constraints was given an empty name: name a file, or leave the name out")
         decoding.check_constraints()
     for option in ("document", "keep_markup"):
-        if options.constraints == "" and getattr(options, option):
+        if options.constraints == IN_LINES and getattr(options, option):
             name = f"--{option.replace('_', '-')}"
             raise InputError(f"{name} takes no terms behind its lines: give them in a file, --constraints FILE")
     if options.keep_markup and (several or options.alignments or options.mbr):
@@ -113,7 +117,7 @@ def terms_by(options: argparse.Namespace) -> TermsOf | None:
     """
     if options.constraints is None:
         return None
-    return Glossary.read(Path(options.constraints)) if options.constraints else terms_of_line
+    return terms_of_line if options.constraints == IN_LINES else Glossary.read(Path(options.constraints))
 
 
 def written_by(
