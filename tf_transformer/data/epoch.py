@@ -51,8 +51,7 @@ class Epoch:
         self._tokens: list[np.ndarray] = []
         """target tokens of the batches of each window from the first on, as far as they are known"""
         self._sharing = threading.RLock()
-        while self._know() and not self.known:  # the weights may leave the first windows without a batch
-            pass
+        self._know_first()
 
     def __iter__(self) -> Iterator[tuple[Window, np.ndarray]]:
         """Yield each batch with its window."""
@@ -108,6 +107,12 @@ class Epoch:
                 return int(tokens[batch])
             batch -= len(tokens)
         raise IndexError(batch)
+
+    def _know_first(self) -> None:
+        """Count the batches of windows until there is one: the weights may leave the first windows without any."""
+        while not self.known:
+            if not self._know():
+                return
 
     def _know(self) -> bool:
         """Count the tokens of the batches of one more window, and say whether there was one."""

@@ -97,11 +97,13 @@ class Translator:
         facts, model = export.description["litert"], export.config.model
         source, target = facts["tokenizers"]
         sizes = model.input_vocab_size, model.target_vocab_size
-        vocabulary = Vocabulary.load(folder / source, export.languages, sizes[0])
+        vocabulary = Vocabulary.load(folder / source, vocab_size=sizes[0], languages=export.languages)
         return cls(
             Model(folder, facts["layers"], threads),
             vocabulary,
-            vocabulary if source == target else Vocabulary.load(folder / target, export.languages, sizes[1]),
+            vocabulary
+            if source == target
+            else Vocabulary.load(folder / target, vocab_size=sizes[1], languages=export.languages),
             decoding or export.config.decoding,
             facts["max_positions"],
         )

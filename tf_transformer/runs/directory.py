@@ -146,8 +146,10 @@ class RunDirectory(Described):
         """Return the vocabularies of source and target, without TensorFlow; they are one object if shared."""
         source, target = self.tokenizer_paths()
         model = self.config.model
-        loaded = Vocabulary.load(source, self.languages, model.input_vocab_size)
-        return loaded, loaded if source == target else Vocabulary.load(target, self.languages, model.target_vocab_size)
+        loaded = Vocabulary.load(source, vocab_size=model.input_vocab_size, languages=self.languages)
+        if source == target:
+            return loaded, loaded
+        return loaded, Vocabulary.load(target, vocab_size=model.target_vocab_size, languages=self.languages)
 
     def differences(self, config: Config) -> list[str]:
         """Return, in words, the settings that `config` changes although a run that continues must keep them."""

@@ -139,8 +139,10 @@ def tokenizers_of(run: RunDirectory) -> tuple[Tokenizer, Tokenizer]:
     """Return the tokenizers of source and target: one object when shared."""
     source, target = run.tokenizer_paths()
     model = run.config.model
-    loaded = Tokenizer.load(source, model.input_vocab_size, run.languages)
-    return loaded, loaded if source == target else Tokenizer.load(target, model.target_vocab_size, run.languages)
+    loaded = Tokenizer.load(source, vocab_size=model.input_vocab_size, languages=run.languages)
+    if source == target:
+        return loaded, loaded
+    return loaded, Tokenizer.load(target, vocab_size=model.target_vocab_size, languages=run.languages)
 
 
 def tokenizer_files(source: Tokenizer, target: Tokenizer) -> Mapping[str, bytes]:

@@ -68,8 +68,8 @@ class Tokenizer(tf.Module):
         return processor
 
     @classmethod
-    def load(cls, path: str | Path, vocab_size: int | None = None, languages: Sequence[str] = ()) -> "Tokenizer":
-        """Read a SentencePiece model file."""
+    def load(cls, path: str | Path, *, vocab_size: int | None = None, languages: Sequence[str] = ()) -> "Tokenizer":
+        """Read a SentencePiece model file; the arguments are those of the constructor."""
         try:
             return cls(Path(path).read_bytes(), str(path), vocab_size, languages)
         except OSError as error:

@@ -65,8 +65,8 @@ class Vocabulary:
             self.looked_up = {self.pieces[i]: i for i in known}
 
     @classmethod
-    def load(cls, path: str | Path, languages: Sequence[str] = (), vocab_size: int | None = None) -> "Vocabulary":
-        """Read a SentencePiece model file."""
+    def load(cls, path: str | Path, *, vocab_size: int | None = None, languages: Sequence[str] = ()) -> "Vocabulary":
+        """Read a SentencePiece model file; the arguments are those of the constructor."""
         try:
             return cls(Path(path).read_bytes(), str(path), vocab_size, languages)
         except OSError as error:

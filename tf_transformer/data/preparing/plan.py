@@ -62,7 +62,7 @@ def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None =
     if tokenizer.file is not None:
         tokenizer = dataclasses.replace(tokenizer, file=os.path.abspath(tokenizer.file))
         if vocabularies is None:
-            shared = Vocabulary.load(tokenizer.file or "", languages)
+            shared = Vocabulary.load(tokenizer.file or "", languages=languages)
             vocabularies, owner = (shared, shared), tokenizer.file or ""
     if vocabularies is not None:
         known = tuple(vocabularies[0].languages)
