@@ -1,10 +1,11 @@
 import math
 import random
+from types import SimpleNamespace
 
 import pytest
 
 from tf_transformer.errors import InputError
-from tf_transformer.evaluation import compare, score
+from tf_transformer.evaluation import bleu_metric, compare, score, scores
 
 SYSTEM = ["the cat sat on the mat .", "a dog barks , loudly"]
 REFERENCES = ["the cat sat on a mat .", "a dog barks very loudly"]
@@ -27,6 +28,46 @@ def test_bleu_is_what_its_definition_gives_by_hand(translation, reference, token
     assert f"tok:{tokenize}" in scores.signature
     assert scores.chrf_signature.startswith("nrefs:1")
     assert scores.sentences == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "tokenize"),
+    [
+        *((code, "zh") for code in ("zh", "zh_CN", "zh-TW", "zho_Hans", "yue_Hant")),
+        *((code, "char") for code in ("th", "tha_Thai", "km", "lao_Laoo", "my", "bod_Tibt")),
+        *((code, "13a") for code in ("en", "de", "deu_Latn", "xx", "", None, "ar", "hi", "vi")),
+    ],
+)
+def test_the_tokenizer_is_that_of_the_language(language, tokenize):
+    assert f"tok:{tokenize}|" in score(["a"], ["a"], language=language).signature
+    assert "tok:none|" in score(["a"], ["a"], "none", language).signature
+
+
+def test_nearly_right_chinese_is_not_worth_nothing():
+    """By spaces, each sentence is one word."""
+    right = ["他 昨天 去 了 北京 。", "我 喜欢 喝 茶 。", "这 本 书 很 有趣 ！"]
+    references = [text.replace(" ", "") for text in right]
+    translations = [references[0], "我喜欢喝咖啡。", references[2].replace("！", "。")]
+    assert score(translations, references).bleu < 40
+    assert score(translations, references, language="zh").bleu > 60
+
+
+@pytest.mark.parametrize(("language", "package"), [("ja", "ja"), ("kor_Hang", "ko")])
+def test_a_tokenizer_whose_package_is_missing_is_replaced_and_named(language, package, monkeypatch, caplog):
+    def bleu(tokenize, **settings):
+        if tokenize.endswith("mecab"):
+            raise RuntimeError("Please install")
+        return SimpleNamespace(tokenize=tokenize)
+
+    monkeypatch.setattr(scores, "BLEU", bleu)
+    assert bleu_metric(language=language).tokenize == "char"
+    assert f"BLEU is of characters: for the words of {language}, pip install 'sacrebleu[{package}]'" in caplog.text
+    with pytest.raises(InputError, match="is unavailable: Please install"):
+        bleu_metric(f"{package}-mecab", language)
+
+
+def test_all_tokenizers_of_languages_are_sacrebleus():
+    assert set(scores.BY_LANGUAGE.values()) <= set(scores.TOKENIZERS)
 
 
 def test_chrf_is_what_its_definition_gives_by_hand():

@@ -38,9 +38,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, "data", "source", "target", default="the model's")
     parser.add_argument(
         "--tokenize",
-        default="13a",
+        default="auto",
         metavar="NAME",
-        help="sacreBLEU's tokenizer; none for tokenised text (default: 13a)",
+        help="sacreBLEU's tokenizer; none for tokenised text (default: auto, by the target language: 13a for most)",
     )
     parser.add_argument("--output", metavar="FILE", help="keep the translations here (default: nowhere)")
     parser.add_argument(
@@ -63,10 +63,11 @@ def run(options: argparse.Namespace) -> None:
     """Translate a test set and print BLEU and chrF; compare with another system."""
     from tf_transformer import evaluation
 
-    evaluation.bleu_metric(options.tokenize)  # refused before anything is translated
     _check_files(options)
     chosen = chosen_model(options)
     data = _data(chosen, options)
+    language = data.target or chosen.target_language
+    evaluation.bleu_metric(options.tokenize, language)  # refused before anything is translated
     pairs = _split(data, options)
     if options.output:
         check_output("--output", Path(options.output), [options.compare, *open_corpus(data).files(options.split)])
@@ -75,12 +76,12 @@ def run(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     translations = _translations(model, pairs, options)
     seconds = time.perf_counter() - start
-    scores = evaluation.score(translations, pairs.targets, options.tokenize)
+    scores = evaluation.score(translations, pairs.targets, options.tokenize, language)
     if options.output:
         write_whole(Path(options.output), "".join(f"{translation}\n" for translation in translations))
     comparisons = []
     if others is not None:
-        comparisons = evaluation.compare(translations, others, pairs.targets, options.tokenize)
+        comparisons = evaluation.compare(translations, others, pairs.targets, options.tokenize, language)
     if options.json:
         compared = {"compared": [dataclasses.asdict(one) for one in comparisons]} if comparisons else {}
         print(json.dumps(dataclasses.asdict(scores) | {"seconds": round(seconds, 2)} | compared))

@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> None:
     if is_typed:
         print("Type a sentence and press Enter; Ctrl-D ends. --input FILE translates a file.", file=sys.stderr)
     model = chosen.open()
-    written = written_by(model, options, count, terms)
+    written = written_by(model, options, count, terms=terms, language=chosen.target_language)
     outputs = options.output or [None]
     of_each = 1 if len(outputs) > 1 else max(len(options.input), 1)
     inputs = _inputs(options.input, counts, keep_ends=options.document)

@@ -78,7 +78,9 @@ class TrainingConfig(Section):
     )
     bleu_every: int = setting(0, "validations between BLEU scores; 0 computes none", at_least=0)
     bleu_sentences: int = setting(500, "number of validation sentences, the first ones, for BLEU", at_least=1)
-    bleu_tokenize: str = setting("13a", "sacreBLEU's tokenizer; none for tokenised text")
+    bleu_tokenize: str = setting(
+        "auto", "sacreBLEU's tokenizer; auto chooses by the target language; none for tokenised text"
+    )
     samples: int = setting(3, "sentences whose translations are shown after every validation", at_least=0)
     checkpoint_every: int = setting(1_000, "updates between checkpoints, besides one at every validation", at_least=1)
     keep_last: int = setting(5, "number of latest checkpoints to keep", at_least=1)

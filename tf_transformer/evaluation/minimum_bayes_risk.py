@@ -7,19 +7,19 @@ Metric = Callable[[str, str], float]
 """`(translation, reference) -> score`, the higher the better."""
 
 
-def chrf() -> Metric:
-    """Return sacreBLEU's chrF2 of a sentence."""
+def chrf(language: str | None = None) -> Metric:
+    """Return sacreBLEU's chrF2 of a sentence, in any language."""
     from sacrebleu.metrics import CHRF  # NumPy takes a while
 
     metric = CHRF()
     return lambda translation, reference: metric.sentence_score(translation, [reference]).score
 
 
-def bleu() -> Metric:
-    """Return sacreBLEU's BLEU of a sentence, smoothed, with the effective order."""
-    from sacrebleu.metrics import BLEU
+def bleu(language: str | None = None) -> Metric:
+    """Return sacreBLEU's BLEU of a sentence, smoothed, with the effective order, and the tokenizer of the language."""
+    from tf_transformer.evaluation.scores import bleu_metric
 
-    metric = BLEU(effective_order=True)
+    metric = bleu_metric(language=language, effective_order=True)
     return lambda translation, reference: metric.sentence_score(translation, [reference]).score
 
 

@@ -74,7 +74,9 @@ def train(
     if overwrite:
         refuse_inside(path, sources_of(config), REPLACED)
     if config.training.bleu_every:
-        bleu_metric(config.training.bleu_tokenize)  # refuses an unavailable tokenizer, likewise early
+        bleu_metric(
+            config.training.bleu_tokenize, config.data.target
+        )  # refuses an unavailable tokenizer, likewise early
     with sole_writer(path) if is_chief(strategy) else contextlib.nullcontext():
         if is_chief(strategy):
             settle(path, OF_RUN.name)
@@ -179,21 +181,32 @@ def _watching(work: _Work, run: RunDirectory | None) -> list[keras.callbacks.Cal
     config, settings = work.start.config, work.start.config.training
     greedy = DecodingConfig(beam_size=1, max_extra_length=config.decoding.max_extra_length)
     translator = Translator(work.trainer.trained, *work.start.tokenizers, greedy)
-    text, samples = work.start.text, settings.samples if run else 0
-    bleu = (settings.bleu_every, settings.bleu_sentences, settings.bleu_tokenize)
+    text = work.start.text
+    languages: set[str | None] = {target for _, target in text.held_out_directions or ()}
+    languages = languages or {config.data.target}
     return [
         on.ValidateAverage(),
         on.EpochOrder(
             work.batches,
             work.max_steps,
-            work.place.batch,
-            work.place.window,
-            settings.validate_every,
-            work.place.epoch,
+            skip=work.place.batch,
+            window=work.place.window,
+            validate_every=settings.validate_every,
+            epoch=work.place.epoch,
         ),
         on.StopOnNaN(config.model.target_vocab_size),
         on.Throughput(work.batches),
-        on.TranslateValidation(translator, text.held_out, samples, *bleu, work.machines.mean, text.held_out_directions),
+        on.TranslateValidation(
+            translator,
+            text.held_out,
+            samples=settings.samples if run else 0,
+            bleu_every=settings.bleu_every,
+            bleu_sentences=settings.bleu_sentences,
+            tokenize=settings.bleu_tokenize,
+            mean=work.machines.mean,
+            directions=text.held_out_directions,
+            language=languages.pop() if len(languages) == 1 else None,  # of several, the tokenizer of most
+        ),
     ]
 
 

@@ -53,6 +53,11 @@ class ChosenModel:
         return self.decoding.source_language or self.data.source
 
     @property
+    def target_language(self) -> str | None:
+        """The language that it translates into, as far as it is known."""
+        return self.decoding.target_language or self.data.target
+
+    @property
     def data(self) -> config.DataConfig:
         """What it was trained on."""
         return self.described.config.data

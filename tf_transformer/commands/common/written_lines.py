@@ -121,12 +121,25 @@ def terms_by(options: argparse.Namespace) -> TermsOf | None:
 
 
 def written_by(
-    model: "TextTranslator", options: argparse.Namespace, count: int, terms: TermsOf | None = None
+    model: "TextTranslator",
+    options: argparse.Namespace,
+    count: int,
+    *,
+    terms: TermsOf | None = None,
+    language: str | None = None,
 ) -> Written:
-    """Return the kind that the options choose; `count` is as `check` returned it, `terms` as `terms_by` did."""
+    """Return the kind that the options choose.
+
+    Args:
+        model: what translates.
+        options: as parsed.
+        count: what `check` returned.
+        terms: what `terms_by` returned.
+        language: the language of the translations, as far as it is known.
+    """
     of_lines: LineTranslator = WithTerms(model, terms) if terms else model
     if options.mbr:
-        return functools.partial(_least_risk, of_lines, METRICS[options.mbr](), count)
+        return functools.partial(_least_risk, of_lines, METRICS[options.mbr](language), count)
     if options.alignments:
         return functools.partial(_aligned, of_lines, options.alignments)
     if options.scores or count > 1:

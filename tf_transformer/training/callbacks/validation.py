@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from tf_transformer.data import Pairs
-from tf_transformer.evaluation import bleu_metric
+from tf_transformer.evaluation import AUTO, bleu_metric
 from tf_transformer.text.batching import translate_lines
 from tf_transformer.training.optimizer import moving_averages
 from tf_transformer.training.schedule import Lowered
@@ -57,9 +57,10 @@ class TranslateValidation(keras.callbacks.Callback):
         samples: how many translations to print, with their references.
         bleu_every: epochs between BLEU scores of greedy search; 0 turns them off.
         bleu_sentences: how many of the first sentences are scored.
-        tokenize: sacreBLEU's tokenizer.
+        tokenize: sacreBLEU's tokenizer, as for `bleu_metric`.
         mean: returns the mean of its argument over all machines, so that they agree; by default there is only one.
         directions: the languages of each pair, where the model has several.
+        language: the language of the translations, as for `bleu_metric`.
     """
 
     def __init__(
@@ -69,9 +70,10 @@ class TranslateValidation(keras.callbacks.Callback):
         samples: int = 3,
         bleu_every: int = 0,
         bleu_sentences: int = 500,
-        tokenize: str = "13a",
+        tokenize: str = AUTO,
         mean: Callable[[float], float] = float,
         directions: Sequence[tuple[str, str]] | None = None,
+        language: str | None = None,
     ):
         super().__init__()
         self.translator = translator
@@ -80,7 +82,7 @@ class TranslateValidation(keras.callbacks.Callback):
         self.bleu_every = bleu_every
         self.bleu_sentences = bleu_sentences
         if bleu_every:
-            self.metric = bleu_metric(tokenize)
+            self.metric = bleu_metric(tokenize, language)
         self.mean = mean
         self.directions = directions
 
