@@ -1,8 +1,10 @@
 """Text in its sentences: what goes in comes out, whatever the text."""
 
 import re
+import sys
 
 import pytest
+import sentencex  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +40,42 @@ def test_what_is_too_long_is_cut_and_not_lost(text, most):
     line = parts_of(text, segmenter("en"), lambda part: len(part) <= most)
     assert all(0 < len(sentence.text) <= most for sentence in line.sentences)
     assert joined(line, [sentence.text for sentence in line.sentences]) == text
+
+
+@pytest.mark.parametrize("text", ["Plan A\u00a0.", "A\u2003. B", "Siehe Teil B\u202f. Ende."])
+def test_text_that_the_splitter_panics_at_is_one_sentence(text):
+    """A panic of Rust is no Exception."""
+    assert [*segmenter("en")(text)] == [text]
+    assert [sentence.text for sentence in parts_of(f" {text}\n", segmenter("en"), always).sentences] == [text]
+
+
+SPACES = st.text(st.sampled_from("AbZ.?! \t\u00a0\u2003\u2009\u202f\u3000\u1680"), max_size=12)
+
+
+@given(text=SPACES, language=st.sampled_from(["en", "fr", "zh"]))
+def test_the_splitter_survives_all_spaces(text, language):
+    assert "".join(segmenter(language)(text)) == text
+
+
+def test_other_ends_of_the_process_are_not_caught(monkeypatch):
+    def interrupted(language, text):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["sentencex"], "segment", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        segmenter("en")("a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a, " * 50_000, "word " * 1_600 + " " * 20_000, " " * 50_000 + "a", "<b>x</b> " * 5_000, "x" * 30_000],
+    ids=["clauses", "spaces at the end", "spaces before", "tags", "no space"],
+)
+def test_long_lines_are_cut_in_linear_time(text):
+    """If they were not, this would take minutes."""
+    line = parts_of(text, lambda all: [all], lambda part: len(part) <= 200, MARKUP)
+    assert joined(line, [sentence.text for sentence in line.sentences]) == text
+    assert all(len(sentence.text) <= 200 for sentence in line.sentences)
 
 
 def test_sentences_lines_and_white_space():

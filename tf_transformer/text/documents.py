@@ -9,7 +9,7 @@ from tf_transformer.errors import InputError
 
 CLAUSE_END = re.compile(r"(?<=[,;:\u2013\u2014\u3001\uff0c\uff1a\uff1b])\s*(?=\S)")
 """Where a sentence that is too long is cut at best."""
-SPACE = re.compile(r"\s+(?=\S)")
+SPACE = re.compile(r"(?<!\s)\s++(?=\S)")
 WIDE = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 """Characters of scripts that put no space between sentences."""
 
@@ -38,6 +38,8 @@ Segment = Callable[[str], Iterable[str]]
 def segmenter(language: str | None) -> Segment:
     """Return a function that cuts text of a language into sentences, by Wikimedia's sentencex.
 
+    Text that sentencex fails at is one sentence.
+
     Args:
         language: its ISO code, such as "de"; the rules of English if it is None or unknown.
 
@@ -49,7 +51,18 @@ def segmenter(language: str | None) -> Segment:
     except ImportError:
         raise InputError("the package sentencex is missing: pip install 'tf-transformer[documents]'") from None
     code = (language or "en").partition("_")[0]
-    return lambda text: segment(code, text)
+
+    def cut(text: str) -> list[str]:
+        try:
+            parts = list(segment(code, text))
+        except BaseException as error:
+            # A panic of Rust is no Exception: one of "A\u00a0." would end a run of hours.
+            if type(error).__name__ != "PanicException":
+                raise
+            parts = []
+        return parts if "".join(parts) == text else [text]
+
+    return cut
 
 
 def parts_of(line: str, segment: Segment, fits: Callable[[str], bool], kept: re.Pattern[str] | None = None) -> Line:
@@ -126,11 +139,13 @@ def _spans(text: str, kept: re.Pattern[str] | None) -> list[tuple[int, int]]:
 
 
 def _joined(parts: Iterable[str], spans: list[tuple[int, int]]) -> Iterator[str]:
-    """Join parts of a text that were cut apart within one of the spans."""
-    waiting, end = "", 0
+    """Join parts of a text that were cut apart within one of the spans, which are in their order."""
+    waiting, end, number = "", 0, 0
     for part in parts:
         waiting, end = waiting + part, end + len(part)
-        if not any(start < end < stop for start, stop in spans):
+        while number < len(spans) and spans[number][1] <= end:
+            number += 1
+        if number == len(spans) or end <= spans[number][0]:
             yield waiting
             waiting = ""
 
@@ -141,12 +156,13 @@ def halves(text: str, kept: re.Pattern[str] | None = None) -> tuple[str, str] | 
     White space is at the beginning of the second part. None if there is no place that is not within what matches
     `kept`.
     """
-    spans = _spans(text, kept)
-    places = [place for place in range(1, len(text)) if not any(start < place < stop for start, stop in spans)]
+    within = {place for start, stop in _spans(text, kept) for place in range(start + 1, stop)}
+    places = [place for place in range(1, len(text)) if place not in within]
     if not places:
         return None
+    begins = len(text) - len(text.lstrip())
     for kind in (CLAUSE_END, SPACE):
-        found = {match.start() for match in kind.finditer(text) if text[: match.start()].strip()}
+        found = {match.start() for match in kind.finditer(text) if match.start() > begins}
         if better := [place for place in places if place in found]:
             places = better
             break
@@ -156,9 +172,11 @@ def halves(text: str, kept: re.Pattern[str] | None = None) -> tuple[str, str] | 
 
 def _fitting(text: str, fits: Callable[[str], bool], kept: re.Pattern[str] | None) -> Iterator[str]:
     """Cut a text in halves until all parts fit; put together they are the text."""
-    cut = None if fits(text.strip()) else halves(text, kept)
-    if cut is None:
-        yield text
-        return
-    for half in cut:
-        yield from _fitting(half, fits, kept)
+    waiting = [text]
+    while waiting:
+        part = waiting.pop()
+        cut = None if fits(part.strip()) else halves(part, kept)
+        if cut is None:
+            yield part
+        else:
+            waiting += reversed(cut)
