@@ -8,8 +8,11 @@ mkdir -p "$parts" "$translated"
 # Parts of other text, or by other teachers, must not be taken for those of these.
 made_of=$(for teacher in $teachers; do cat "$teacher/config.json" && ls "$teacher/checkpoints"; done |
     cat - "$data/train.$source" | cksum)
-[ -e "$parts/source.aaaa" ] || echo "$made_of" > "$parts/made_of"
-if [ "$(cat "$parts/made_of" 2>/dev/null)" != "$made_of" ]; then
+if [ ! -e "$parts/made_of" ]; then
+    [ ! -e "$parts/source.aaaa" ] || echo "taking the translations in $parts for those of this text and these teachers" >&2
+    echo "$made_of" > "$parts/made_of"
+fi
+if [ "$(cat "$parts/made_of")" != "$made_of" ]; then
     echo "$parts holds translations of other text or by other teachers: remove it and $translated, or choose others" >&2
     exit 2
 fi

@@ -260,6 +260,13 @@ def test_files_that_are_not_what_their_name_says(tmp_path: Path, name: str, raw:
     assert part in message(DataConfig(corpus=str(tmp_path / name)))
 
 
+def test_a_zst_file_may_begin_with_a_frame_that_is_skipped(tmp_path: Path) -> None:
+    """pzstd writes them."""
+    skipped = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"abcd"
+    (tmp_path / "a.tsv.zst").write_bytes(skipped + zstandard.compress(b"a\tb\n"))
+    assert lines_of(DataConfig(corpus=str(tmp_path / "a.tsv.zst"), held_out=1e-9), "train") == ["a\tb"]
+
+
 def test_a_tsv_keeps_empty_sides_and_odd_characters(tmp_path: Path) -> None:
     """A blank line is an empty pair: training counts it with those that it leaves out."""
     lines = [f"{ODD}\tx", "\ty", "", "z\t", ""]

@@ -19,9 +19,10 @@ import zstandard
 from tf_transformer.commands.main import main
 from tf_transformer.config import Config, DataConfig, TokenizerConfig
 from tf_transformer.data import encode, read
-from tf_transformer.data.corpora import folder, toy, tsv
+from tf_transformer.data.corpora import check_scores, folder, toy, tsv
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.prepared import Prepared
+from tf_transformer.data.prepared.manifest import written
 from tf_transformer.data.preparing import Plan, equal, plan_of, preparation, prepare, sample, shard
 from tf_transformer.data.preparing.prepare import work_folder
 from tf_transformer.data.preparing.workers import Workers
@@ -459,8 +460,64 @@ def test_text_without_a_pair_leaves_nothing(tmp_path: Path, part: tuple[int, int
 
 def test_scores_that_are_not_there_are_refused(tmp_path: Path) -> None:
     for corpus in ("toy", "copy", str(tmp_path)):
+        data = DataConfig(corpus=corpus, min_score=0.5, source="en", target="de")
         with pytest.raises(InputError, match=r"data.min_score reads scores from the third column of a .tsv"):
-            plan(DataConfig(corpus=corpus, min_score=0.5, source="en", target="de"))
+            prepare(plan(data), tmp_path / "prepared")
+    assert [*tmp_path.iterdir()] == []
+    for name in ("gs://b/x.tsv", "gone.tsv.zst:en-de", "-"):  # whether they can be read is another question
+        check_scores(DataConfig(corpus=name, min_score=0.5))
+    check_scores(DataConfig(corpus="toy", validation_corpus="x.tsv", min_score=0.5))
+
+
+def test_nothing_left_of_a_pipe_is_said_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"\n\n")))
+    command = ["prepare", "--data", "-", "--validation-data", "copy", "--output", str(tmp_path / "prepared")]
+    assert main(command) == 2
+    assert "no pair to train on in -, split 'train'" in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_an_older_corpus_of_a_tsv_keeps_its_split(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Manifests of earlier versions say nothing of how a .tsv was split, which was by pairs."""
+    (tmp_path / "text.tsv").write_text("".join(f"{i % 7} {i % 11}\t{i}\n" for i in range(300)))
+    data = DataConfig(corpus=str(tmp_path / "text.tsv"), held_out=0.1, held_out_by="pair")
+    prepare(plan(data, vocab_size=290), tmp_path / "prepared")
+    manifest = json.loads((tmp_path / "prepared/manifest.json").read_text())
+    assert manifest["config"]["data"].pop("held_out_by") == "pair"
+    (tmp_path / "prepared/manifest.json").write_bytes(written({k: v for k, v in manifest.items() if k != "digest"}))
+    assert Prepared(tmp_path / "prepared").settings()["data"]["held_out_by"] == "pair"
+    with caplog.at_level("INFO"):
+        for held_out_by in (None, "pair"):
+            again = dataclasses.replace(data, held_out_by=held_out_by)
+            assert prepare(plan(again, vocab_size=290), tmp_path / "prepared")
+    assert caplog.text.count("is already prepared") == 2
+    with pytest.raises(InputError, match="was prepared with other settings"):
+        prepare(plan(dataclasses.replace(data, held_out_by="source"), vocab_size=290), tmp_path / "prepared")
+
+
+def test_a_pipe_is_kept_where_another_preparation_was_stopped(
+    corpus: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [b"".join(f"{word} {i}\t{word} {i}\n".encode() for i in range(211)) for word in ("one", "other")]
+    piped, output = DataConfig(corpus="-"), tmp_path / "prepared"
+
+    def given(number: int) -> None:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(texts[number])))
+
+    given(0)
+    prepare(plan(piped, vocab_size=300), output)
+    given(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(preparation, "assemble", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            prepare(plan(dataclasses.replace(piped, max_length=64), vocab_size=300), output, overwrite=True)
+    given(1)
+    made = prepare(plan(piped, vocab_size=300), output, overwrite=True)
+    assert made is not None and made.vocabularies[0].processor.decode(made.pairs().sequences()[0][0]).startswith(
+        "other"
+    )
 
 
 NUL = [("x\0y", "z"), ("x", "y\0z"), ("x", "y\0z"), ("x\0", "yz"), ("x", "\0yz")]

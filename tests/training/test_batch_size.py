@@ -9,7 +9,7 @@ import pytest
 from tf_transformer.config.overrides import override
 from tf_transformer.errors import InputError
 from tf_transformer.training import batch_size
-from tf_transformer.training.batch_size import hardest, with_fitting_batches
+from tf_transformer.training.batch_size import with_fitting_batches
 
 GIGABYTE = 2**30
 
@@ -47,13 +47,6 @@ def test_the_fewest_parts_that_fit_are_found(corpus, small, attempts, most, expe
     made = attempts(most)
     assert batches_of(with_fitting_batches(override(small(corpus), {"data": {"batch_tokens": 1000}}))) == expected
     assert made == [1000 // 2**i for i in range(len(made))]
-
-
-@pytest.mark.parametrize(("tokens", "longest"), [(1500, 128), (1000, 100), (4096, 128), (17, 16), (2, 2)])
-def test_what_is_tried_is_as_large_as_what_training_meets(tokens, longest):
-    tried = hardest(tokens, longest)
-    assert longest in tried
-    assert max(tokens // n * n for n in tried) == max(tokens // n * n for n in range(2, longest + 1))
 
 
 def test_where_no_batch_holds_the_longest_pair_it_is_said(corpus, small, attempts):

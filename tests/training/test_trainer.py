@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tf_transformer.data import Batches, TokenPairs
 from tf_transformer.training import Trainer
+from tf_transformer.training.batch_size import full_update, hardest
 
 CASES = {
     "whole": {"batch_tokens": 96, "accumulate": 1, "clip": 0.0},
@@ -155,6 +156,27 @@ def test_what_is_computed_at_once_keeps_the_limit(lengths, batch_tokens, parts, 
             for at_once in itertools.zip_longest(*by_replica, fillvalue=(0, 0)):
                 tokens = [rows * width for rows, width in at_once]
                 assert sum(tokens) <= batch_tokens or all(rows <= 1 for rows, _ in at_once)
+
+
+def most_at_once(batches, trainer):
+    """The most tokens that a trainer computes at once of the first batch."""
+    trainer.computed = []
+    data = next(iter(batches.dataset()))
+    trainer._gradients(data) if trainer.part_tokens is None else trainer._accumulated(data)
+    return max(rows * width for rows, width in trainer.computed)
+
+
+@pytest.mark.parametrize(("tokens", "longest"), [(1500, 128), (1000, 100), (6250, 100), (17, 16), (128, 128)])
+@pytest.mark.parametrize("parts", [1, 2, 4])
+def test_an_attempt_to_find_batches_is_as_large_as_training(tokens, longest, parts):
+    """Of batches of each length, as training forms them."""
+    trainer = Recording(keras.Model(), tokens if parts > 1 else None)
+    tried = [most_at_once(full_update(length, tokens, parts), trainer) for length in hardest(tokens, longest)]
+    for length in range(2, longest + 1):
+        lengths = np.full((parts * tokens // length, 2), length)
+        pairs = TokenPairs.of(np.full(lengths.sum(), 4, np.int32), lengths)
+        assert most_at_once(Batches(pairs, tokens * parts), trainer) <= max(tried)
+    assert max(tried) <= tokens * (parts if parts == 1 else 1)
 
 
 def test_parts_give_the_same_losses_and_gradients(trained):

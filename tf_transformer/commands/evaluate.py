@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import itertools
 import json
+import logging
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from tf_transformer.commands.common.options import DATA_HELP, add_batch_tokens, 
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.commands.common.text_files import check_output, write_whole
 from tf_transformer.config import DataConfig
-from tf_transformer.data.corpora import open_corpus, read
+from tf_transformer.data.corpora import is_drawn, open_corpus, read
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError
 from tf_transformer.progress import progress_bar
@@ -24,6 +25,8 @@ from tf_transformer.text.batching import translate_lines
 if TYPE_CHECKING:
     from tf_transformer.evaluation import Comparison, Scores
     from tf_transformer.text.translator import TextTranslator
+
+log = logging.getLogger(__name__)
 
 SUMMARY = "Translate a test set and score it by sacreBLEU: BLEU and chrF."
 EXAMPLE = "tf-transformer evaluate --model runs/toy --split test --examples 5"
@@ -72,7 +75,7 @@ def run(options: argparse.Namespace) -> None:
     if options.output:
         check_output("--output", Path(options.output), [options.compare, *open_corpus(data).files(options.split)])
     model = chosen.between(data).open()
-    others = _others(options, pairs) if options.compare else None  # first: it may be refused
+    others = _others(options, data, pairs) if options.compare else None  # first: it may be refused
     start = time.perf_counter()
     translations = _translations(model, pairs, options)
     seconds = time.perf_counter() - start
@@ -126,8 +129,14 @@ def _translations(model: "TextTranslator", pairs: Pairs, options: argparse.Names
     return list(progress_bar("translating", "sentences", len(pairs.sources), iterable=lines, leave=False))
 
 
-def _others(options: argparse.Namespace, pairs: Pairs) -> list[str]:
-    """Return the translations that are compared with: a file of them, or those of another model."""
+def _others(options: argparse.Namespace, data: DataConfig, pairs: Pairs) -> list[str]:
+    """Return the translations that are compared with: a file of them, or those of another model.
+
+    Args:
+        options: as parsed.
+        data: the corpus of the split that the model is scored on.
+        pairs: the split.
+    """
     other = Path(options.compare)
     if other.is_dir():
         # The languages were named for the model; the other may call them otherwise, or have one direction.
@@ -138,7 +147,11 @@ def _others(options: argparse.Namespace, pairs: Pairs) -> list[str]:
             chosen = dataclasses.replace(
                 chosen, decoding=dataclasses.replace(chosen.decoding, **own), given=frozenset(own)
             )
-        data = _data(chosen, options)
+        own_data = _data(chosen, options)
+        split = {name: getattr(data, name) for name in ("held_out", "held_out_seed", "held_out_by")}
+        if is_drawn(data) and any(getattr(own_data, name) != value for name, value in split.items()):
+            log.warning("%s was trained with another split of a .tsv, so it may have seen these sentences", other)
+        data = dataclasses.replace(own_data, **split)
         if _split(data, options) != pairs:
             raise InputError(f"--compare {other} was trained on other data: give --data, --source and --target")
         return _translations(chosen.between(data).open(), pairs, options)

@@ -14,6 +14,7 @@ from tf_transformer.commands.common.resolve import add_text, resolve
 from tf_transformer.config import Config
 from tf_transformer.data.corpora import STANDARD_INPUT, check_training_splits, open_corpus, training_data
 from tf_transformer.errors import InputError
+from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.storage.atomic import REPLACED, refuse_inside
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def _warn_of_what_training_takes(options: argparse.Namespace) -> None:
     """Warn of `--set` with settings that only training takes."""
     for option, layer in settings_given(options).items():
         taken = all(
-            section in ("data", "tokenizer") and not (section == "data" and key in ("weights", "batch_tokens"))
+            (section in ("data", "tokenizer") and key not in ("weights", "batch_tokens"))
+            or key in ("init_from", *LANGUAGES)
             for section, settings in layer.items()
             for key in settings
         )
@@ -107,7 +109,11 @@ def _check(resolved: Config, options: argparse.Namespace) -> None:
 
     sources = sources_of(resolved)
     for _, source in sources:
-        refuse_inside(source, [("--output", options.output)], "it would be part of its own text. Give a folder outside")
+        refuse_inside(
+            source,
+            [("--output", options.output)],
+            "what is made does not go into what it is made from. Give a folder outside",
+        )
     if options.overwrite:
         refuse_inside(options.output, [*sources, ("--config", options.config)], REPLACED)
         if options.part is not None:

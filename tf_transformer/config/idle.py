@@ -39,7 +39,7 @@ IDLE: tuple[Known, ...] = (
     ),
     (
         ("decoding.early_stopping", "decoding.likely_stopping"),
-        lambda config: config.decoding.beam_size == 1,
+        lambda config: config.decoding.beam_size == 1 and config.decoding.temperature is None,
         "decoding.beam_size is 1",
     ),
     (

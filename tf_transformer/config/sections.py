@@ -11,6 +11,9 @@ from tf_transformer.config.tokenizer import TokenizerConfig
 from tf_transformer.config.training import TrainingConfig
 from tf_transformer.errors import InputError
 
+WITHOUT_KEY = {"data": {"held_out_by": "pair"}}
+"""What settings mean that were written before a setting existed."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Config:

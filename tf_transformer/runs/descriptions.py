@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tf_transformer.config import Config, override
+from tf_transformer.config.sections import WITHOUT_KEY
 from tf_transformer.errors import InputError
 from tf_transformer.storage.atomic import is_half_replaced
 
@@ -20,8 +21,6 @@ LITERT_MODEL = "model.tflite"
 WARM_UP = Path("assets.extra", "tf_serving_warmup_requests")
 """The file, within an export, of the requests that a server runs first (TensorFlow Serving's "SavedModel warmup")."""
 
-WITHOUT_KEY = {"data": {"held_out_by": "pair"}}
-"""What descriptions mean that were written before a setting existed."""
 LANGUAGES = ("source_language", "target_language")
 """The names of the languages in the settings of the search and in the inputs of signatures."""
 

@@ -8,7 +8,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import zstandard
 
@@ -16,8 +16,10 @@ from tf_transformer.errors import InputError
 
 READ = 1 << 20
 """Bytes read at once."""
-PACKED = {".gz": ("gzip", b"\x1f\x8b"), ".zst": ("zstd", b"\x28\xb5\x2f\xfd")}
-"""The kinds of packed files by their endings, and the bytes that they begin with."""
+SKIPPED = tuple(bytes([byte]) + b"\x2a\x4d\x18" for byte in range(0x50, 0x60))
+"""What a frame begins with that readers of zstd skip, as pzstd writes them."""
+PACKED = {".gz": ("gzip", (b"\x1f\x8b",)), ".zst": ("zstd", (b"\x28\xb5\x2f\xfd", *SKIPPED))}
+"""The kinds of packed files by their endings, and what they begin with."""
 
 
 @contextlib.contextmanager
@@ -51,8 +53,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 def _check_packed(path: Path, file: IO[bytes]) -> None:
     """Raise InputError if a file does not begin as its ending says, unless it is empty."""
     kind, begins = PACKED[path.suffix]
-    first = file.read(4)
-    file.seek(0)
+    first = cast(io.BufferedReader, file).peek(4)
     if first and not first.startswith(begins):
         raise InputError(f"{path} is not a {kind} file: rename it without {path.suffix}, or pack it")
 

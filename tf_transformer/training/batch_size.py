@@ -109,21 +109,25 @@ def attempt() -> None:
 
 
 def _update(config: Config, strategy_name: str, devices: int | None) -> None:
-    """Make updates with the pairs of `hardest`, in an order after which the memory is in pieces."""
+    """Make an update with the pairs of each length of `hardest`, in an order after which the memory is in pieces."""
     strategy = make_strategy(strategy_name, devices)
     with strategy.scope():
         trainer = make_trainer(config)
-    update = config.data.batch_tokens * config.training.accumulate
-    tried = hardest(update, config.data.max_length)
-    lengths = np.repeat(tried, [update // length for length in tried])
-    pairs = TokenPairs.of(np.full(2 * lengths.sum(), 4, np.int32), np.stack([lengths, lengths], axis=1))
-    trainer.fit(distribute(Batches(pairs, update), strategy), shuffle=False, verbose=0)
+    tokens, parts = config.data.batch_tokens, config.training.accumulate
+    for length in hardest(tokens, config.data.max_length):
+        trainer.fit(distribute(full_update(length, tokens, parts), strategy), shuffle=False, verbose=0)
+
+
+def full_update(length: int, batch_tokens: int, parts: int) -> Batches:
+    """Return a batch of pairs of one length, as many as `parts` parts of so many tokens hold."""
+    lengths = np.full((parts * (batch_tokens // length), 2), length)
+    return Batches(TokenPairs.of(np.full(lengths.sum(), 4, np.int32), lengths), batch_tokens * parts)
 
 
 def hardest(batch_tokens: int, longest: int) -> list[int]:
-    """Return the lengths of the pairs whose batches, of one length each, take the most memory, the shortest first.
+    """Return the lengths of the pairs that take the most memory, the shortest first.
 
-    These are many short pairs, the longest ones, and the length that fills a batch best.
+    These are many short pairs, the longest ones, and the length that fills a part of an update best.
     """
     fullest = max(range(2, longest + 1), key=lambda length: (batch_tokens // length * length, length))
     return sorted({max(2, longest // SHORT), fullest, longest})

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
 from tf_transformer.config import Config, override
+from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.preparing.plan import with_absolute_paths
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
@@ -58,7 +59,10 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
     config = _with_absolute_paths(config)
     if resumed:
         config = _with_what_stays(config, resumed)
-    config = override(config, {"data": {"held_out_by": config.data.held_out_by or "source"}})
+    if config.data.held_out_by is None:
+        prepared = config.data.prepared
+        split = Prepared(prepared).config["data"]["held_out_by"] if prepared else "source"
+        config = override(config, {"data": {"held_out_by": split}})
     if resumed:
         _refuse_other_settings(resumed, config)
     base = None

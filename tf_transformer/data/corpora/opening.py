@@ -13,7 +13,7 @@ from tf_transformer.data.corpora.built_in import BuiltIn
 from tf_transformer.data.corpora.folder import Folder
 from tf_transformer.data.corpora.languages import Direction, directed, direction_of, without_direction
 from tf_transformer.data.corpora.tfds import Tfds
-from tf_transformer.data.corpora.tsv import Tsv
+from tf_transformer.data.corpora.tsv import ENDINGS, Tsv
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.storage.lines import line_blocks, refuse_pipe
@@ -116,23 +116,36 @@ def text_files(data: DataConfig) -> list[Any]:
 
 
 def paths_of(data: DataConfig) -> list[str]:
-    """Return the paths of the files and folders that the text is read from, or that of the prepared corpus alone."""
+    """Return the paths of the folders and files that the text is read from, or that of the prepared corpus alone."""
     if data.prepared is not None:
         return [data.prepared]
     names = [without_direction(name)[0] for name in (data.corpus, *data.extra_corpora, data.validation_corpus) if name]
-    return [name for name in names if Path(name).exists() and not (BuiltIn.takes(name) or Tfds.takes(name))]
+    folders = [name for name in names if Path(name).exists() and not (BuiltIn.takes(name) or Tfds.takes(name))]
+    return [*folders, *(path for path, *_ in text_files(data)[1:])]
 
 
 def is_drawn(data: DataConfig) -> bool:
     """Say whether one of the corpora is a .tsv, whose splits are drawn and whose pairs may have scores."""
-    names = [without_direction(one.corpus or "")[0] for one in training_data(data)]
-    return any(Tsv.takes(name) or name == STANDARD_INPUT for name in names)
+    names = [without_direction(name)[0] for name in (data.corpus, *data.extra_corpora, data.validation_corpus) if name]
+    return any(name.endswith(ENDINGS) or name == STANDARD_INPUT for name in names)
+
+
+def check_scores(data: DataConfig) -> None:
+    """Raise InputError if the scores of pairs are limited, but no corpus can have any."""
+    if data.min_score is not None and not is_drawn(data):
+        raise InputError(
+            f"data.min_score reads scores from the third column of a .tsv: leave it out. Received: {data.min_score} "
+            f"for {data.corpus}, which has none"
+        )
 
 
 def why_empty(data: DataConfig, split: str) -> str:
     """Return why a split of a corpus has no pair and what to do, if that is known."""
-    corpus = open_corpus(data)
-    files = corpus.files(split)
+    try:
+        corpus = open_corpus(data)
+        files = corpus.files(split)
+    except InputError:  # it was read from elsewhere, such as standard input
+        return ""
     if files and not any(any(line_blocks(file, 1)) for file in files):
         return f": {files[0]} is empty"
     if not isinstance(corpus, Tsv) or split == "train":

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tf_transformer.config import DataConfig, TokenizerConfig
+from tf_transformer.config.sections import WITHOUT_KEY
 from tf_transformer.data.chunks import digest_of
 from tf_transformer.data.corpora import MANIFEST, Direction
 from tf_transformer.data.encoding import dtype_of
@@ -24,8 +25,6 @@ FORMAT_VERSION = 1
 BLOCK_TABLE, VALIDATION = "blocks.npy", "validation.jsonl"
 NAMES = ("corpus", "extra_corpora", "validation_corpus")
 """The settings of data that say where the text was."""
-WITHOUT_KEY = {"data": {"held_out_by": "pair"}}
-"""What manifests mean that were written before a setting existed."""
 FREE = (*NAMES, "prepared", "weights", "batch_tokens", "bpe_dropout")
 """The settings of data that training may change: where the text is, and how batches are formed."""
 
@@ -63,6 +62,11 @@ class Prepared:
             "data": {key: value for key, value in self._of("data").items() if key not in own},
             "tokenizer": self._of("tokenizer"),
         }
+
+    @property
+    def config(self) -> dict[str, dict[str, Any]]:
+        """All settings of the preparation, as JSON."""
+        return {section: self._of(section) for section in ("data", "tokenizer")}
 
     def names(self) -> dict[str, Any]:
         """Return the settings of `data` that say where the corpus is and where its text was."""

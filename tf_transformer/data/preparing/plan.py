@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from tf_transformer.config import Config, DataConfig, DecodingConfig, TokenizerConfig
-from tf_transformer.data.corpora import Direction, absolute, directions, is_drawn, paths_of, renamed, training_data
+from tf_transformer.data.corpora import Direction, absolute, directions, paths_of, renamed, training_data
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.tokenizers.vocabulary import Vocabulary
 
@@ -32,7 +32,8 @@ class Plan:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that determine the result, as `override` takes them."""
-        return {"data": dataclasses.asdict(self.data), "tokenizer": dataclasses.asdict(self.tokenizer)}
+        data = dataclasses.asdict(self.data) | {"held_out_by": self.data.held_out_by or "source"}
+        return {"data": data, "tokenizer": dataclasses.asdict(self.tokenizer)}
 
 
 def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None = None, owner: str = "") -> Plan:
@@ -46,15 +47,10 @@ def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None =
         owner: the name of the owner of the vocabularies, for errors.
 
     Raises:
-        InputError: `data.min_score` for corpora without scores; the vocabularies do not have the directions of the
-            corpora; or a tokenizer cannot be read, or is not a BPE although `data.bpe_dropout` needs one.
+        InputError: the vocabularies do not have the directions of the corpora; or a tokenizer cannot be read, or is not
+            a BPE although `data.bpe_dropout` needs one.
     """
     data = with_absolute_paths(config.data)
-    if data.min_score is not None and not is_drawn(data):
-        raise InputError(
-            f"data.min_score reads scores from the third column of a .tsv: leave it out. Received: {data.min_score} "
-            f"for {data.corpus}, which has none"
-        )
     towards = directions(data)
     several = len(set(towards)) > 1
     languages = tuple(sorted({language for direction in towards for language in direction or ()})) if several else ()

@@ -17,7 +17,7 @@ import numpy as np
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data.chunks import digest_of
-from tf_transformer.data.corpora import STANDARD_INPUT, is_prepared, renamed, without_direction
+from tf_transformer.data.corpora import STANDARD_INPUT, check_scores, is_prepared, renamed, without_direction
 from tf_transformer.data.pairs import is_blank
 from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.prepared.manifest import FORMAT_VERSION
@@ -66,6 +66,12 @@ class Preparation:
         self.total: int | None = None
         """number of pairs of all corpora, once they have been counted"""
 
+    def settle(self) -> None:
+        """Put the corpus that is to be overwritten back, or remove it, where a process ended while it replaced it."""
+        old = self.work / OLD
+        if old.exists():
+            shutil.rmtree(old) if self.output.exists() else old.rename(self.output)
+
     def spool(self) -> Plan:
         """Write standard input to its file, unless that has been done, and return the plan with files alone."""
         if self.read.data != self.plan.data and not self.is_spooled:
@@ -76,6 +82,7 @@ class Preparation:
 
     def run(self) -> Prepared | None:
         """Do what is left to do."""
+        check_scores(self.plan.data)
         self._begin()
         validation = validation_rows(self.read)
         write_validation(validation, self.result)
@@ -126,7 +133,7 @@ class Preparation:
                 )
             log.info("%s was begun with other settings: starting over", self.output)
             for path in self.work.iterdir():
-                if path.name != LOCK:
+                if path.name != LOCK and not (path.name == SPOOLED and self.is_spooled):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
         elif place.is_file():
             log.info("continuing the preparation of %s", self.output)
@@ -145,7 +152,8 @@ class Preparation:
             for key, value in settings.items()
             if old[section].get(key) != value
         ]
-        return ", ".join(differing or (key for key in now if before.get(key) != now[key]))
+        differing = differing or [key for key in now if before.get(key) != now[key]]
+        return ", ".join(differing) or "what another version began"
 
     def _is_own(self, task: Numbered) -> bool:
         """Say whether a chunk belongs to this part."""

@@ -42,19 +42,24 @@ def prepare(
         InputError: the text cannot be read, or no pair is left; `output` exists and is something else, or was prepared
             otherwise and is not to be overwritten; another part was begun with other settings.
     """
+    if overwrite and part[1] > 1:
+        raise InputError(f"one of several parts cannot overwrite what all of them write: remove {output} first")
     if output.exists() and not is_prepared(output):
         raise InputError(f"{output} exists and is no prepared corpus: remove it, or give another folder")
     work = work_folder(output)
     alone = sole_writer(work) if part[1] == 1 else contextlib.nullcontext()
     with alone, Workers(workers) as pool:
         preparation = Preparation(plan, output, work, pool, part)
+        if part[1] == 1:
+            preparation.settle()
         try:
             if output.exists() and (why := difference(Prepared(output), plan, preparation.spool)) is None:
                 log.info("%s is already prepared", output)
                 preparation.remove_if_empty()
                 return Prepared(output)
             if output.exists() and not overwrite:
-                raise InputError(f"{output} {why}: give --overwrite to prepare it anew, or another folder")
+                advice = "give --overwrite to prepare it anew" if part[1] == 1 else "remove it to prepare it anew"
+                raise InputError(f"{output} {why}: {advice}, or give another folder")
             return preparation.run()
         except NoPairError:
             preparation.remove()

@@ -1,5 +1,6 @@
 """What a prepared corpus has besides its shards: validation text, table of blocks and manifest."""
 
+import dataclasses
 import importlib.metadata
 import io
 import itertools
@@ -67,18 +68,19 @@ def difference(there: Prepared, plan: Plan, readable: Callable[[], Plan]) -> str
         plan: the plan.
         readable: returns the plan with files that can be read; it is called if all but the text is the same.
     """
-    settings = [there.manifest["config"], json.loads(json.dumps(plan.settings()))]
-    if not is_drawn(plan.data):  # how a .tsv would be split does not matter
-        for one in settings:
-            one["data"].pop("held_out_by", None)
-    if settings[0] != settings[1]:
+    before, now = there.config, json.loads(json.dumps(plan.settings()))
+    kept = before["data"]["held_out_by"]
+    if plan.data.held_out_by is None or not is_drawn(plan.data):  # it was not asked for, or does not matter
+        now["data"]["held_out_by"] = kept
+    if before != now:
         return "was prepared with other settings"
     if (tuple(there.manifest["languages"]), tuple(there.directions)) != (plan.languages, plan.directions):
         return "was prepared for other directions"
     given = plan.vocabularies
     if given and [one.model for one in given] != [one.model for one in there.vocabularies]:
         return "was prepared with other tokenizers"
-    text = fingerprints_of(readable())
+    read = readable()
+    text = fingerprints_of(dataclasses.replace(read, data=dataclasses.replace(read.data, held_out_by=kept)))
     same = [there.fingerprints[split]["fingerprint"] == text[split]["fingerprint"] for split in text]
     return None if all(same) else "was prepared from other text"
 

@@ -15,6 +15,7 @@ import numpy as np
 from tf_transformer.data import Batches
 from tf_transformer.runs import checkpoints
 from tf_transformer.training.callbacks.order import diverged, updates
+from tf_transformer.training.strategy import workers
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SUMS = "sums"
@@ -75,8 +76,13 @@ class SaveCheckpoints(keras.callbacks.Callback):
         self.save(logs)
 
     def save_within(self) -> None:
-        """Save within an epoch, with what its metrics have summed up so far."""
-        self.save({SUMS: [float(variable.numpy()) for variable in self.model.metrics_variables]})
+        """Save within an epoch, with what its metrics have summed up so far.
+
+        On several machines only the chief saves, and reading their common sums would wait for the others.
+        """
+        several = workers(self.model.distribute_strategy)
+        sums = [] if several else [float(variable.numpy()) for variable in self.model.metrics_variables]
+        self.save({SUMS: sums})
 
     def save(self, logs: dict[str, Any] | None = None) -> None:
         """Save now, and keep the logs with the checkpoint."""
