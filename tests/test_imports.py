@@ -88,7 +88,7 @@ def test_the_model_is_pure_keras():
         assert {module.split(".")[0] for module in imported(file)} <= PURE_KERAS
 
 
-@pytest.mark.parametrize("package", ["", ".data", ".decoding", ".tokenizers"])
+@pytest.mark.parametrize("package", ["", ".data", ".decoding", ".evaluation", ".tokenizers"])
 def test_no_module_hides_a_name_that_is_imported_when_it_is_used(package):
     """The import system sets a module as an attribute of its package, over what `__getattr__` would give."""
     folder = PACKAGE / package.removeprefix(".")
