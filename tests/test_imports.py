@@ -8,7 +8,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "tf_transformer"
 ORDER = [
-    {"_keras_registration", "_lazy", "errors", "version"},
+    {"_imports", "errors", "version"},
     {"config", "decoding", "evaluation", "progress", "storage"},
     {"model", "plotting", "tokenizers"},
     {"text"},

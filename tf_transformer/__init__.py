@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tf_transformer._keras_registration import register
-from tf_transformer._lazy import lazily
+from tf_transformer._imports import lazily, register
 from tf_transformer.version import __version__
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import tf_transformer.training
 from tf_transformer import PRESETS, Transformer
-from tf_transformer._keras_registration import MODULES
+from tf_transformer._imports import MODULES
 from tf_transformer.model.layer_norm import LayerNorm
 
 B, T, S, D, H, DFF, V = 2, 3, 5, 14, 7, 11, 17

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tf_transformer._lazy import lazily
+from tf_transformer._imports import lazily
 from tf_transformer.data.corpora import read
 from tf_transformer.data.pairs import Pairs
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tf_transformer._lazy import lazily
+from tf_transformer._imports import lazily
 
 if TYPE_CHECKING:
     from tf_transformer.decoding.beam import Considered, beam_search, coverage_reward, length_penalty

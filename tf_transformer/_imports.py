@@ -1,11 +1,13 @@
-"""Makes our classes known to Keras without importing them.
+"""Imports that wait until they are needed: names of packages, and our classes in Keras's files.
 
-Keras looks for the classes of a `.keras` file among those registered and imports no foreign module; our own modules
-wait until they are used. So a stand-in is registered under each name: asked for an object, it imports the class.
+TensorFlow takes seconds to import, and much that stands beside what needs it does without. Keras looks for the classes
+of a `.keras` file among those registered, and imports no foreign module. So a stand-in is registered under each name:
+asked for an object, it imports the class.
 """
 
 import importlib
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 MODULES = {
@@ -27,6 +29,23 @@ MODULES = {
     ),
     "tf_transformer.training.schedule": ("Lowered", "WarmUp"),
 }
+
+
+def lazily(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package.
+
+    Args:
+        package: the name of the package.
+        homes: the names to import, by the modules that define them.
+    """
+    module_of = {name: module for module, names in homes.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(module_of[name]), name)
+
+    return get
 
 
 def register() -> None:
