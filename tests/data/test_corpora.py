@@ -224,6 +224,9 @@ def test_more_is_held_out_of_the_same(tsv: DataConfig) -> None:
         ("", "train", ["no pair in split 'train'", "pairs.tsv is empty"]),
         ("", "val", ["pairs.tsv is empty"]),
         (b"\x1f\x8bX", "train", ["pairs.tsv is a gzip file", "end in .gz"]),
+        ("Ja\tYes, sir\n".encode("utf-16-le"), "train", ["pairs.tsv is UTF-16LE without a mark", "iconv -f UTF-16LE"]),
+        ("Ja\tYes, sir\n".encode("utf-16-be"), "train", ["pairs.tsv is UTF-16BE without a mark", "iconv -f UTF-16BE"]),
+        ("„Größe“\tsize\n".encode("cp1252"), "train", ["line 1: not UTF-8", "iconv -f WINDOWS-1252 -t UTF-8"]),
     ],
 )
 def test_wrong_tsv_files(tmp_path: Path, raw: bytes | str, split: str, parts: list[str]) -> None:

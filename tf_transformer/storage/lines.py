@@ -148,6 +148,8 @@ def decoded(lines: Iterable[bytes], name: str, first: int = 1, keep_ends: bool =
     for number, line in enumerate(lines, first):
         if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InputError(f"{name} is UTF-16: convert it, for example with iconv -f UTF-16 -t UTF-8")
+        if number == 1 and (kind := _utf16(line)):
+            raise InputError(f"{name} is {kind} without a mark: convert it, for example with iconv -f {kind} -t UTF-8")
         for ending, (kind, begins) in PACKED.items():
             if number == 1 and line.startswith(begins):
                 raise InputError(f"{name} is a {kind} file: unpack it, or let its name end in {ending}")
@@ -155,6 +157,15 @@ def decoded(lines: Iterable[bytes], name: str, first: int = 1, keep_ends: bool =
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
             raise InputError(
-                f"{name}, line {number}: not UTF-8; convert the text, such as by iconv -f ISO-8859-1 -t UTF-8"
+                f"{name}, line {number}: not UTF-8; convert the text, such as by iconv -f WINDOWS-1252 -t UTF-8"
             ) from None
         yield text if keep_ends else text.removesuffix("\n").removesuffix("\r")
+
+
+def _utf16(line: bytes) -> str | None:
+    """Return which UTF-16 a line seems to be: half of the bytes of most letters are NUL; None for other text."""
+    for kind, first in (("UTF-16LE", 1), ("UTF-16BE", 0)):
+        halves = line[first::2], line[1 - first :: 2].strip(b"\n")
+        if len(line) > 3 and halves[0].count(0) > len(halves[0]) // 2 and not halves[1].count(0):
+            return kind
+    return None
