@@ -24,6 +24,7 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         translate_strings=shout,
         n_best_strings=lambda sentences, n, numbers, **terms: [[(text, 0.0)] for text in shout(sentences, **terms)],
         count_tokens=lambda sentences: [1] * len(sentences),
+        most_source=512,
     )
     monkeypatch.setattr(ChosenModel, "open", lambda choice: model)
     choice = ChosenModel(SimpleNamespace(path="any", config=config, languages=()), DecodingConfig())

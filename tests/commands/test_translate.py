@@ -2,8 +2,11 @@
 
 import gzip
 import io
+import os
 import re
+import select
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -88,6 +91,34 @@ def test_files_by_name(
     assert not list(here.rglob("*.part"))
 
 
+@pytest.mark.parametrize("options", [[], ["--document"]])
+def test_a_program_that_waits_gets_its_answer(
+    shouting: list[int], monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    """It writes a line, reads its translation, and only then writes the next."""
+    (asked, asks), (answers, answered) = os.pipe(), os.pipe()
+    monkeypatch.setattr(sys, "stdin", os.fdopen(asked))
+    monkeypatch.setattr(sys, "stdout", os.fdopen(answered, "w"))
+    command = threading.Thread(target=main, args=(["translate", "--model", "any", "--unbuffered", *options],))
+    command.start()
+    with os.fdopen(asks, "wb", buffering=0) as ask, os.fdopen(answers, "rb") as answer:
+        for sent, expected in (
+            (b"one\n", [b"ONE\n"]),
+            (b"\n", [b"\n"]),
+            (b"two\nthree\nfo", [b"TWO\n", b"THREE\n"]),
+            (b"ur\n", [b"FOUR\n"]),
+        ):
+            ask.write(sent)
+            for line in expected:
+                assert select.select([answer], [], [], 20)[0] or answer.peek(1)
+                assert answer.readline() == line
+        ask.write(b"five")
+        ask.close()
+        assert answer.read(4) == b"FIVE"
+    command.join(20)
+    assert not command.is_alive()
+
+
 def test_standard_input_to_a_file_and_a_file_to_standard_output(
     shouting: list[int], here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,6 +139,7 @@ def test_standard_input_to_a_file_and_a_file_to_standard_output(
         (["--input", "a.txt", "--output", "."], "--output . is a folder"),
         (["--input", "a.txt", "--output", "x/../a.txt"], "--output x/../a.txt is named twice"),
         (["--constraints", "a.txt", "--output", "a.txt"], "--output a.txt is also read, and would be lost"),
+        (["--input", "a.txt", "--unbuffered"], "--unbuffered is for standard input"),
         (["--input", "a.txt", "--output", "x", "--output", "y"], "Received: 1 inputs, 2 outputs"),
         (["--input", "a.txt", "--output", "a.txt/x"], "a.txt is not a folder"),
     ],

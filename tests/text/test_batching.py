@@ -63,6 +63,18 @@ def test_lines_are_read_no_further_than_the_window():
     assert len(read) == 16
 
 
+def test_what_has_arrived_is_a_batch():
+    batches, left = [], iter([True, False, True, True, False, False])
+
+    def keep(sentences, numbers):
+        batches.append(sentences)
+        return sentences
+
+    lines = list("abcdef")
+    assert list(translate_lines(keep, lines, count=lengths, has_more=lambda: next(left))) == lines
+    assert batches == [["a", "b"], ["c", "d", "e"], ["f"]]
+
+
 def test_the_numbers_are_those_of_the_lines():
     def numbered(sentences, numbers):
         return [f"{number}: {sentence}" for sentence, number in zip(sentences, numbers, strict=True)]

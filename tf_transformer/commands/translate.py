@@ -7,20 +7,20 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from tf_transformer.commands.common.chosen_model import add_model, add_search, chosen_model
 from tf_transformer.commands.common.options import add_batch_tokens
 from tf_transformer.commands.common.text_files import check_input, check_output, written_line_by_line
-from tf_transformer.commands.common.written_lines import Written, terms_by, written_by
 from tf_transformer.commands.common.written_lines import add_options as add_kinds
 from tf_transformer.commands.common.written_lines import check as check_kinds
+from tf_transformer.commands.common.written_lines import terms_by, written_by
 from tf_transformer.errors import InputError
 from tf_transformer.progress import progress_bar, waiting_for
 from tf_transformer.runs.descriptions import is_litert
-from tf_transformer.storage.lines import decoded, opened
+from tf_transformer.storage.lines import Arriving, decoded, opened
 from tf_transformer.text.batching import WINDOW, translate_lines
 from tf_transformer.text.documents import Segment, segmenter, translated_lines
 from tf_transformer.text.markup import MARKUP
@@ -57,6 +57,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="where the translations go: one file for all inputs, or one for each (default: standard output)",
     )
+    parser.add_argument(
+        "--unbuffered",
+        action="store_true",
+        help="answer each line of standard input at once, for a program that waits for it; what has arrived by then is "
+        "translated together (default: 2,048 lines are read first)",
+    )
     parser.add_argument("files", metavar="FILE", nargs="*", help=argparse.SUPPRESS)
     add_kinds(parser)
     add_model(parser)
@@ -76,13 +82,15 @@ def run(options: argparse.Namespace) -> None:
         )
     segment = segmenter(chosen.source_language) if options.document else None
     is_typed = not options.input and sys.stdin.isatty()
+    at_once = is_typed or options.unbuffered
     if is_typed:
         print("Type a sentence and press Enter; Ctrl-D ends. --input FILE translates a file.", file=sys.stderr)
     model = chosen.open()
     written = written_by(model, options, count, terms=terms, language=chosen.target_language)
     outputs = options.output or [None]
     of_each = 1 if len(outputs) > 1 else max(len(options.input), 1)
-    inputs = _inputs(options.input, counts, keep_ends=options.document)
+    arriving = Arriving(sys.stdin.buffer) if options.unbuffered else None
+    inputs = _inputs(options.input, counts, arriving or sys.stdin.buffer, keep_ends=options.document)
     unit = "lines" if options.document else "sentences"
     start, done = time.perf_counter(), 0
     for output in outputs:
@@ -90,8 +98,16 @@ def run(options: argparse.Namespace) -> None:
             for text in itertools.islice(inputs, of_each):
                 if len(options.input) > 1:
                     print(f"translating {text.name}", file=sys.stderr)
-                chunks = _chunks(model, written, text.lines, options, 1 if is_typed else WINDOW, segment)
-                done += _write(chunks, text.length, unit, file, is_typed)
+                translate = functools.partial(
+                    translate_lines,
+                    written,
+                    count=model.count_tokens,
+                    batch_tokens=options.batch_tokens,
+                    window=1 if is_typed else WINDOW,
+                    has_more=arriving.has_more if arriving else lambda: True,
+                )
+                chunks = _chunks(model, translate, text.lines, options, segment, at_once)
+                done += _write(chunks, text.length, unit, file, at_once)
     sys.stdout.buffer.flush()
     if not is_typed:
         seconds = time.perf_counter() - start
@@ -101,37 +117,44 @@ def run(options: argparse.Namespace) -> None:
 
 def _chunks(
     model: "TextTranslator",
-    written: Written,
+    translate: Callable[[Iterable[str]], Iterator[list[str]]],
     lines: Iterable[str],
     options: argparse.Namespace,
-    window: int,
     segment: Segment | None,
+    at_once: bool,
 ) -> Iterator[str]:
-    """Yield what is written of each line, with its line feeds; `segment` is for text in its sentences."""
-    translate = functools.partial(
-        translate_lines, written, count=model.count_tokens, batch_tokens=options.batch_tokens, window=window
-    )
+    """Yield what is written of each line, with its line feeds.
+
+    Args:
+        model: what translates.
+        translate: gives for each line what is written of it.
+        lines: the lines.
+        options: as parsed.
+        segment: cuts lines into sentences, which are translated; None translates lines as they are.
+        at_once: whether a line waits for no other one.
+    """
     if segment:
         most = model.most_source
         # Short sentences need not be counted: a token has at least one byte, of which NFKC makes up to 11 of one.
         fits = lambda text: 11 * len(text.encode()) + 2 < most or model.count_tokens([text])[0] < most  # noqa: E731
         kept = MARKUP if options.keep_markup else None
         of_sentences = lambda sentences: (text for [text] in translate(sentences))  # noqa: E731
-        yield from translated_lines(lines, of_sentences, segment, fits, kept)
+        for some in ([line] for line in lines) if at_once else [lines]:
+            yield from translated_lines(some, of_sentences, segment, fits, kept)
         return
     for number, texts in enumerate(translate(lines), 1):
         before = f"{number}\t" if options.line_numbers else ""
         yield "".join(f"{before}{text}\n" for text in texts)
 
 
-def _write(chunks: Iterator[str], length: int | None, unit: str, file: IO[bytes], is_typed: bool) -> int:
+def _write(chunks: Iterator[str], length: int | None, unit: str, file: IO[bytes], at_once: bool) -> int:
     """Write what each line became, and return how many lines there were."""
-    is_shown = not (is_typed or (file is sys.stdout.buffer and sys.stdout.isatty()))  # a bar would cut through lines
+    is_shown = not (at_once or (file is sys.stdout.buffer and sys.stdout.isatty()))  # a bar would cut through lines
     done = 0
     with progress_bar("translating", unit, length, leave=False, disable=not is_shown) as bar:
         for chunk in _waited_for(chunks, is_shown):
             file.write(chunk.encode())
-            if is_typed:
+            if at_once:
                 file.flush()
             bar.update()
             done += 1
@@ -151,6 +174,8 @@ def _check_files(options: argparse.Namespace) -> list[int | None]:
     """Return the lines of each input, if they are known; raise InputError for what the options show to be wrong."""
     if options.files:
         raise InputError(f"give files by name: --input {options.files[0]}. Received: {' '.join(options.files)}")
+    if options.unbuffered and options.input:
+        raise InputError(f"--unbuffered is for standard input. Received: --input {options.input[0]}")
     if len(options.output) not in (0, 1, len(options.input)):
         raise InputError(
             f"give one --output for all inputs, or one for each. Received: {len(options.input)} inputs, "
@@ -164,10 +189,12 @@ def _check_files(options: argparse.Namespace) -> list[int | None]:
     return [check_input("--input", Path(name)) for name in options.input]
 
 
-def _inputs(names: list[str], counts: list[int | None], keep_ends: bool) -> Iterator[Input]:
+def _inputs(
+    names: list[str], counts: list[int | None], standard_input: Iterable[bytes], keep_ends: bool
+) -> Iterator[Input]:
     """Open the inputs, one after the other; each is read before the next is opened."""
     if not names:
-        yield Input("standard input", decoded(sys.stdin.buffer, "standard input", keep_ends=keep_ends), None)
+        yield Input("standard input", decoded(standard_input, "standard input", keep_ends=keep_ends), None)
     for name, count in zip(names, counts, strict=True):
         with opened(Path(name)) as file:
             yield Input(name, decoded(file, os.fspath(name), keep_ends=keep_ends), count)

@@ -5,7 +5,9 @@ import contextlib
 import gzip
 import io
 import os
+import select
 import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
@@ -96,6 +98,42 @@ class _Zstandard(io.RawIOBase):
         buffer[: len(taken)] = taken
         self.rest = self.rest[len(taken) :]
         return len(taken)
+
+
+class Arriving:
+    """The lines of a pipe as they arrive, each with its line feed.
+
+    Args:
+        file: the file to read, of which nothing has been read yet.
+    """
+
+    def __init__(self, file: IO[bytes]):
+        self._descriptor = file.fileno()
+        self._lines: deque[bytes] = deque()
+        self._rest = b""
+        self._is_open = True
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the lines, and wait for each."""
+        while self._lines or self._is_open:
+            if self._lines:
+                yield self._lines.popleft()
+            else:
+                self._read()
+
+    def has_more(self) -> bool:
+        """Say whether a line has arrived that was not read yet."""
+        while not self._lines and self._is_open and select.select([self._descriptor], [], [], 0)[0]:
+            self._read()
+        return bool(self._lines)
+
+    def _read(self) -> None:
+        read = os.read(self._descriptor, READ)
+        *lines, self._rest = (self._rest + read).split(b"\n")
+        self._lines.extend(line + b"\n" for line in lines)
+        if not read:
+            self._is_open = False
+            self._lines.extend([self._rest] if self._rest else [])
 
 
 def line_blocks(path: Path, lines: int) -> Iterator[bytes]:

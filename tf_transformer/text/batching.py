@@ -25,6 +25,7 @@ def translate_lines(
     count: Callable[[list[Line]], list[int]],
     batch_tokens: int = 2048,
     window: int = WINDOW,
+    has_more: Callable[[], bool] = lambda: True,
 ) -> Iterator[Translated]:
     """Translate lines in batches of similar lengths, and yield the translations in the order of the lines.
 
@@ -36,14 +37,15 @@ def translate_lines(
         count: returns the number of tokens of each line.
         batch_tokens: the most tokens per batch. Each line counts as long as the longest of its batch, and at least
             as `MIN_LENGTH`. A longer line goes alone.
-        window: the number of lines that are read before the first translation is yielded.
+        window: the most lines that are read before the first translation is yielded.
+        has_more: whether another line can be read without waiting; if not, those that were read are translated.
 
     Raises:
         InputError: a line cannot be translated; the translations of the lines before it have been yielded.
     """
     numbered = enumerate(lines, 1)
     while True:
-        waiting, unreadable = _window(numbered, window)
+        waiting, unreadable = _window(numbered, window, has_more)
         found: dict[int, Translated | InputError] = {}
         lengths = count([line for _, line in waiting]) if waiting else []
         for batch in batches_of(lengths, batch_tokens):
@@ -55,15 +57,20 @@ def translate_lines(
             yield translated
         if unreadable:
             raise unreadable
-        if len(waiting) < window:
+        if not waiting:
             return
 
 
-def _window(lines: Iterator[tuple[int, Line]], size: int) -> tuple[list[tuple[int, Line]], InputError | None]:
-    """Return the next lines, and the error that kept the line after them from being read, if any."""
+def _window(
+    lines: Iterator[tuple[int, Line]], size: int, has_more: Callable[[], bool]
+) -> tuple[list[tuple[int, Line]], InputError | None]:
+    """Return the next lines, none at the end, and the error that kept the line after them from being read, if any."""
     waiting: list[tuple[int, Line]] = []
     try:
-        waiting.extend(itertools.islice(lines, size))
+        for line in itertools.islice(lines, size):
+            waiting.append(line)
+            if not has_more():
+                break
     except InputError as error:
         return waiting, error
     return waiting, None
