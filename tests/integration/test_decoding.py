@@ -4,7 +4,9 @@ import importlib
 import importlib.util
 import io
 import math
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -133,14 +135,16 @@ def test_scores_of_given_translations(copy_run, copy_export, translate, tmp_path
 def test_what_the_page_shows_runs(copy_run, tmp_path, monkeypatch, capfd):
     """docs/decoding.md, on this model."""
     page = (Path(__file__).parents[2] / "docs" / "decoding.md").read_text("utf-8")
-    runtime, python, plot = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    program, runtime, python, plot = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "m30k").symlink_to(copy_run)
     assert main(["export", "--run-dir", "runs/m30k", "--output", "exported", "--format", "ctranslate2"]) == 0
     capfd.readouterr()
-    for example in (runtime, python):
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    for example in (program, runtime, python):
         example = example.replace("a man is sleeping .", SOURCES[0]).replace("der mann", SOURCES[0][:3])
+        example = example.replace("runs/mine", "runs/m30k").replace("The cat sleeps.", SOURCES[0])
         exec(example, names := {})
         assert capfd.readouterr().out.startswith(f"{SOURCES[0]}\n")
     assert names["begun"].texts.numpy().tolist() == [[SOURCES[0].encode()]]
