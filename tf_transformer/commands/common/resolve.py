@@ -62,8 +62,8 @@ def resolve(options: argparse.Namespace, run_dir: str | None = None) -> config.C
     if options.data:
         corpora["corpus"], *extra = options.data
         corpora |= {"extra_corpora": extra} if extra else {}
-    layers: tuple[Layer, ...] = (file, *settings_given(options).values(), {"data": corpora})
-    layers = tuple(map(_without_auto, layers))
+    given = (file, *settings_given(options).values())
+    layers: tuple[Layer, ...] = tuple(map(_without_auto, (*given, {"data": corpora})))
     preset = config.preset(options.preset or name)
     if (prepared := _prepared(layers)) is not None:
         layers = (prepared.settings(), *layers, {"data": prepared.names()})
@@ -76,7 +76,7 @@ def resolve(options: argparse.Namespace, run_dir: str | None = None) -> config.C
     for key in ("input_vocab_size", "target_vocab_size"):
         if (size := getattr(resolved.model, key)) is not None:
             raise InputError(f"model.{key} comes from the tokenizer: set tokenizer.vocab_size. Received: {size}")
-    warn_of_idle(resolved, (file, *settings_given(options).values()))
+    warn_of_idle(resolved, given)
     return resolved
 
 

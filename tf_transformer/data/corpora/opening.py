@@ -115,19 +115,23 @@ def text_files(data: DataConfig) -> list[Any]:
     return found
 
 
+def _names(data: DataConfig) -> list[str]:
+    """Return the names of all corpora, without their directions."""
+    named = (data.corpus, *data.extra_corpora, data.validation_corpus)
+    return [without_direction(name)[0] for name in named if name]
+
+
 def paths_of(data: DataConfig) -> list[str]:
     """Return the paths of the folders and files that the text is read from, or that of the prepared corpus alone."""
     if data.prepared is not None:
         return [data.prepared]
-    names = [without_direction(name)[0] for name in (data.corpus, *data.extra_corpora, data.validation_corpus) if name]
-    folders = [name for name in names if Path(name).exists() and not (BuiltIn.takes(name) or Tfds.takes(name))]
+    folders = [name for name in _names(data) if Path(name).exists() and not (BuiltIn.takes(name) or Tfds.takes(name))]
     return [*folders, *(path for path, *_ in text_files(data)[1:])]
 
 
 def is_drawn(data: DataConfig) -> bool:
     """Say whether one of the corpora is a .tsv, whose splits are drawn and whose pairs may have scores."""
-    names = [without_direction(name)[0] for name in (data.corpus, *data.extra_corpora, data.validation_corpus) if name]
-    return any(name.endswith(ENDINGS) or name == STANDARD_INPUT for name in names)
+    return any(name.endswith(ENDINGS) or name == STANDARD_INPUT for name in _names(data))
 
 
 def check_scores(data: DataConfig) -> None:
