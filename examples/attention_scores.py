@@ -34,17 +34,16 @@ class Scored(MultiHeadAttention):
     def call(self, query: Any, context: Any = None, mask: Any = None, training: bool | None = None) -> Any:
         """As in the parent."""
         if context is None:
-            q, k, v = self._heads(self.query_key_value, query)
+            q, k, v = self.project(self.query_key_value, query)
         else:
-            q, (k, v) = self._by_heads(self.query(query)), self.project_context(context)
+            q, (k, v) = self.split_heads(self.query(query)), self.project_context(context)
         weights = ops.softmax(self.scores(q, k) + (1 - ops.cast(ops.expand_dims(mask, 1), "float32")) * -1e9)
-        output = ops.transpose(ops.matmul(weights, v), (0, 2, 1, 3))
-        return self.output_projection(ops.reshape(output, (-1, ops.shape(query)[1], self.d_model))), weights
+        return self.output_projection(self.merge_heads(ops.matmul(weights, v))), weights
 
 
 def with_score(model: Transformer, score: str) -> None:
     """Replace the attention of all layers by one with another score."""
-    for layer in (*model.encoder.stack, *model.decoder.stack) if score != "scaled_dot" else ():
+    for layer in (*model.encoder.layers, *model.decoder.layers) if score != "scaled_dot" else ():
         for name in {"self_attention", "cross_attention"} & {*vars(layer)}:
             attention = Scored(d_model=model.config["d_model"], num_heads=model.config["num_heads"], name=name)
             attention.score = score

@@ -17,9 +17,9 @@ Change = Callable[[Transformer, str], None]
 
 def with_norm(model: Transformer, norm: str) -> None:
     """Replace the layer norms by batch norms, if that is asked for."""
-    layers = [*model.encoder.stack, *model.decoder.stack] if norm == "batch" else []
-    for part in (part for layer in layers for part in (layer, layer.feed_forward)):
-        for residual in [value for value in vars(part).values() if isinstance(value, Residual)]:
+    layers = [*model.encoder.layers, *model.decoder.layers] if norm == "batch" else []
+    for layer in layers:
+        for residual in [value for value in vars(layer).values() if isinstance(value, Residual)]:
             residual.norm = keras.layers.BatchNormalization()
 
 

@@ -33,7 +33,7 @@ SERVING_MAY_IMPORT = {
     "version",
 }
 """Serving knows no model: what it serves is an export."""
-PURE_KERAS = {"keras", "collections", "dataclasses", "itertools", "inspect", "math", "typing", "tf_transformer"}
+PURE_KERAS = {"keras", "collections", "functools", "itertools", "math", "typing", "tf_transformer"}
 
 
 def parts():

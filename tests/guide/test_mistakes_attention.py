@@ -258,7 +258,7 @@ def test_the_source_mask_in_the_decoders_self_attention(model):
     ours = np.asarray(model.attention((source, target)).decoder[0])
     assert ours[..., 3, :4].min() > 0  # every real token behind it is read
     assert not ours[..., 4].any()  # padding is not
-    layer, x = model.decoder.stack[0].self_attention, model.decoder.embedding(target)
+    layer, x = model.decoder.layers[0].self_attention, model.decoder.embedding(target)
     wrong = np.asarray(layer(x, mask=np.asarray(padding_mask(source)) & CAUSAL)[1])
     assert not wrong[..., 3, 2:4].any()
     # Without the causal mask, the first position reads a later one.

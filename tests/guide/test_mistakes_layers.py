@@ -22,6 +22,7 @@ from tf_transformer import (
 from tf_transformer.config.special_tokens import PAD, START
 from tf_transformer.model.embeddings import PositionalEmbedding, TokenEmbedding
 from tf_transformer.model.layer_norm import LayerNorm
+from tf_transformer.model.residual import Residual
 from tf_transformer.training import Perplexity, TokenLoss
 from tf_transformer.training.loss import token_losses
 
@@ -120,7 +121,7 @@ def test_a_feed_forward_layer_that_returns_nothing():
             super().call(x, training)
 
     x = vectors(B, T, D)
-    silent, ours = Silent(D, DFF, dropout_rate=0.0), FeedForward(D, DFF, dropout_rate=0.0)
+    silent, ours = Silent(D, DFF), FeedForward(D, DFF)
     silent.build(x.shape), ours.build(x.shape)
     assert silent.call(x) is None
 
@@ -141,7 +142,7 @@ def test_a_feed_forward_layer_that_mixes_positions(kind):
         layers = [keras.layers.Flatten(), keras.layers.Dense(T * D), keras.layers.Reshape((T, D))]
     else:
         layers = [keras.layers.Conv1D(DFF, 3, padding="same", activation="relu"), keras.layers.Conv1D(D, 1)]
-    wrong, ours = keras.Sequential(layers), FeedForward(D, DFF, dropout_rate=0.0)
+    wrong, ours = keras.Sequential(layers), FeedForward(D, DFF)
     x = vectors(B, T, D)
     changed = x.copy()
     changed[:, -1] += 1
@@ -154,11 +155,9 @@ def test_two_linear_maps_without_an_activation_are_one():
     x = vectors(B, T, D)
 
     def bends(activation):
-        """How far the sub-layer is from f(x) + f(-x) = 2 f(0), which affine maps obey."""
+        """How far the layer is from f(x) + f(-x) = 2 f(0), which affine maps obey."""
         layer = FeedForward(D, DFF, activation=activation)
-        layer.build(x.shape)
-        inside = lambda x: array(layer.outer(layer.inner(x)))  # noqa: E731
-        return np.abs(inside(x) + inside(-x) - 2 * inside(0 * x)).max()
+        return np.abs(array(layer(x)) + array(layer(-x)) - 2 * array(layer(0 * x))).max()
 
     assert bends("linear") < 1e-5
     assert bends("relu") > 0.1
@@ -173,7 +172,7 @@ def test_one_layer_repeated_has_the_weights_of_one():
         repeated = keras.Model(repeated.inputs, layer(repeated.outputs[0]))
     assert repeated.count_params() == layer.count_params()
     assert encoder.count_params() == 6 * layer.count_params() + V * D
-    kernels = [array(one.feed_forward.inner.kernel) for one in encoder.stack]
+    kernels = [array(one.feed_forward.inner.kernel) for one in encoder.layers]
     assert all(np.abs(kernel - kernels[0]).max() > 0.1 for kernel in kernels[1:])
 
 
@@ -199,19 +198,19 @@ def test_a_norm_over_the_whole_sentence_sees_later_tokens():
     assert earlier[1] < 1e-6
 
 
-def frame_of(layer, x, norm):
-    """The feed-forward sub-layer by its formula."""
-    inside = lambda x: layer.outer(layer.inner(x))  # noqa: E731
-    return array(layer.residual.norm(x + inside(x)) if norm == "post" else x + inside(layer.residual.norm(x)))
+def framed(sublayer, normalize, x, norm):
+    """A sub-layer with its residual connection, by the formula."""
+    return array(normalize(x + sublayer(x)) if norm == "post" else x + sublayer(normalize(x)))
 
 
 def test_pre_norm_code_under_a_post_norm_formula():
     x = vectors(B, T, D) * 3
     for norm, other in (("post", "pre"), ("pre", "post")):
-        layer = FeedForward(D, DFF, dropout_rate=0.0, norm=norm)
-        y = array(layer(x))
-        np.testing.assert_allclose(y, frame_of(layer, x, norm), atol=1e-5)
-        assert np.abs(y - frame_of(layer, x, other)).max() > 0.5
+        sublayer, residual = FeedForward(D, DFF), Residual(0.0, norm=norm)
+        residual.build(x.shape)
+        y = array(residual.add(x, sublayer(residual.sublayer_input(x))))
+        np.testing.assert_allclose(y, framed(sublayer, residual.norm, x, norm), atol=1e-5)
+        assert np.abs(y - framed(sublayer, residual.norm, x, other)).max() > 0.5
         is_normal = np.abs(y.var(axis=-1) - 1).max() < 1e-3
         assert is_normal == (norm == "post")
 
@@ -278,12 +277,12 @@ def test_each_decoder_layer_reading_the_encoder_layer_beside_it():
     model, source, target = built(), ids(B, S), ids(B, T, seed=1)
     mask = padding_mask(source)
     outputs = [model.encoder.embedding(source)]
-    for layer in model.encoder.stack:
+    for layer in model.encoder.layers:
         outputs.append(layer(outputs[-1], mask=mask))
 
     def decoded(contexts):
         x = model.decoder.embedding(target)
-        for layer, context in zip(model.decoder.stack, contexts, strict=True):
+        for layer, context in zip(model.decoder.layers, contexts, strict=True):
             x = layer(x, context, context_mask=mask)
         return array(x)
 
@@ -301,7 +300,8 @@ def test_the_mask_of_the_source_on_the_target():
     context = vectors(B, T, D)
     decoder(target, context)
     for mask, hides_the_third in ((padding_mask(source), True), (padding_mask(target), False)):
-        own, _ = decoder.attention(target, context, mask=mask, context_mask=padding_mask(source))
+        masks = dict(mask=mask, context_mask=padding_mask(source))
+        _, own, _ = decoder(target, context, **masks, return_attention_scores=True)
         third = array(own[0])[:, :, 2, 2]
         assert (third.max() < 1e-6) == hides_the_third
     with pytest.raises(Exception, match=r"(?i)shape|broadcast|dimension"):

@@ -1,7 +1,9 @@
 """The guide: its code runs, what it quotes is in the code, and both languages have the same pages."""
 
+import ast
 import re
 import shlex
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -64,9 +66,13 @@ def test_what_a_page_quotes_stands_in_the_file(language, page):
     ]
     assert quotes
     for file, code in quotes:
-        lines = [line.strip() for line in (ROOT / file).read_text("utf-8").splitlines()]
-        for line in filter(None, map(str.strip, code.splitlines())):
-            assert line in lines, f"{file} has no line {line!r}"
+        # Whole statements, or whole entries of a dictionary.
+        compile(f"{{\n{code}}}" if code.startswith('"') else code, file, "exec", flags=ast.PyCF_ONLY_AST)
+        source = (ROOT / file).read_text("utf-8")
+        for passage in filter(str.strip, re.split(r"^ *\.\.\.\n", code, flags=re.M)):
+            whole = textwrap.dedent(passage)
+            indented = [textwrap.indent(whole, " " * spaces) for spaces in range(0, 25, 4)]
+            assert any(f"\n{lines}" in source for lines in indented), f"{file} has no passage {passage!r}"
         assert f"{file})" in page.read_text("utf-8"), f"no link to {file}"
 
 

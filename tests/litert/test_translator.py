@@ -71,7 +71,7 @@ def both(tmp_path, tokenizers, decoding, quantize="float32", **options):
     content = converted(model, decoding.attention_layer, quantize)
     (tmp_path / LITERT_MODEL).write_bytes(content)
     positions = model.config["max_positions"] if model.config["positions"] == "learned" else None
-    litert = Model(tmp_path, len(model.decoder.stack), threads=1)
+    litert = Model(tmp_path, len(model.decoder.layers), threads=1)
     source, target = (tokenizer.vocabulary for tokenizer in tokenizers)
     return TensorFlowTranslator(model, *tokenizers, decoding), Translator(litert, source, target, decoding, positions)
 

@@ -12,9 +12,9 @@ DEFAULTS = {field.name: field.default for field in dataclasses.fields(ModelConfi
 SIZES = dict(d_model=14, dff=11)
 LAYER = SIZES | dict(num_heads=7)
 STACK = LAYER | dict(num_layers=2)
-OF_FEED_FORWARD = ("norm", "norm_epsilon", "activation", "activation_dropout_rate")
+OF_FEED_FORWARD = ("activation", "activation_dropout_rate")
 OF_ATTENTION = ("key_dim", "value_dim")
-OF_LAYER = (*OF_FEED_FORWARD, *OF_ATTENTION, "attention_dropout_rate")
+OF_LAYER = (*OF_FEED_FORWARD, *OF_ATTENTION, "attention_dropout_rate", "norm", "norm_epsilon")
 OF_STACK = (*OF_LAYER, "positions", "max_positions")
 CLASSES = [
     (FeedForward, OF_FEED_FORWARD, SIZES),
@@ -70,18 +70,17 @@ def test_options_reach_the_layers_that_they_are_of():
     for stack in (model.encoder, model.decoder):
         assert (stack.embedding.positions, stack.embedding.max_positions) == ("learned", 23)
         assert stack.final_norm is not None
-        for layer in stack.stack:
+        for layer in stack.layers:
             assert layer.self_attention.dropout_rate == 0.25
             assert (layer.self_attention.key_dim, layer.self_attention.value_dim) == (3, 5)
             assert layer.feed_forward.inner.activation.__name__ == "gelu"
             assert layer.feed_forward.activation_dropout.rate == 0.375
-            assert layer.feed_forward.residual.is_pre
-    for layer in model.encoder.stack:
-        assert layer.residual.is_pre
-    for layer in model.decoder.stack:
+            assert layer.self_attention_residual.is_pre and layer.feed_forward_residual.is_pre
+            assert layer.feed_forward_residual.norm.epsilon == 1e-5
+    for layer in model.decoder.layers:
         assert layer.cross_attention.dropout_rate == 0.25
         assert (layer.cross_attention.key_dim, layer.cross_attention.value_dim) == (3, 5)
-        assert layer.self_residual.is_pre and layer.cross_residual.is_pre
+        assert layer.cross_attention_residual.is_pre
 
 
 @pytest.mark.parametrize(("kind", "options", "sizes"), CLASSES)

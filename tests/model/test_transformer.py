@@ -120,7 +120,7 @@ def test_the_bias_is_added_to_the_logits_whether_or_not_they_are_tied(share):
 
 def test_the_decoder_may_have_another_number_of_layers():
     model = build(num_decoder_layers=3)
-    assert (len(model.encoder.stack), len(model.decoder.stack)) == (2, 3)
+    assert (len(model.encoder.layers), len(model.decoder.layers)) == (2, 3)
     assert len(model.attention((ids(B, S), ids(B, T))).cross) == 3
     assert model.encoder.count_params() < model.decoder.count_params()
 

@@ -37,7 +37,7 @@ def models(half, **options):
 def test_weights_logits_and_loss_are_float32(half, options):
     exact, mixed = models(half, **options)
     assert all(variable.dtype == "float32" for variable in mixed.trainable_variables)
-    assert mixed.encoder.stack[0].compute_dtype == half
+    assert mixed.encoder.layers[0].compute_dtype == half
     ids = np.array([[5, 6, 7, 0], [8, 9, 3, 11], [0, 0, 0, 0]])  # the last one is padding alone
     with tf.GradientTape() as tape:
         logits = mixed((ids, ids))

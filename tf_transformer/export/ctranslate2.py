@@ -8,10 +8,8 @@ import keras
 
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
-from tf_transformer.model import Transformer
-from tf_transformer.model.attention import MultiHeadAttention
+from tf_transformer.model import DecoderLayer, EncoderLayer, Transformer
 from tf_transformer.model.embeddings import PositionalEmbedding
-from tf_transformer.model.feed_forward import FeedForward
 from tf_transformer.model.layer_norm import LayerNorm
 from tf_transformer.model.linear import Linear
 from tf_transformer.model.positions import positional_encoding
@@ -60,14 +58,14 @@ def save(model: Transformer, source: Tokenizer, target: Tokenizer, path: Path, p
     if config["activation"] not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)
         raise InputError(f"CTranslate2 has no activation {config['activation']!r}; it has {known}")
-    attention = model.decoder.stack[0].self_attention
+    attention = model.decoder.layers[0].self_attention
     if {attention.key_dim, attention.value_dim} != {config["d_model"] / config["num_heads"]}:
         raise InputError(
             "CTranslate2 has only heads of width d_model / num_heads. "
             f"Received: key_dim={attention.key_dim}, value_dim={attention.value_dim}"
         )
     spec = TransformerSpec.from_config(
-        (len(model.encoder.stack), len(model.decoder.stack)),
+        (len(model.encoder.layers), len(model.decoder.layers)),
         config["num_heads"],
         pre_norm=config["norm"] == "pre",
         activation=common_spec.Activation[ACTIVATIONS[config["activation"]]],
@@ -79,18 +77,18 @@ def save(model: Transformer, source: Tokenizer, target: Tokenizer, path: Path, p
         stack.position_encodings.encodings = _positions(part.embedding, positions)
         if part.final_norm is not None:
             _norm(stack.layer_norm, part.final_norm)
-    for to, encoder_layer in zip(spec.encoder.layer, model.encoder.stack, strict=True):
-        _self_attention(to.self_attention, encoder_layer.self_attention, encoder_layer.residual)
-        _feed_forward(to.ffn, encoder_layer.feed_forward)
-    for to, layer in zip(spec.decoder.layer, model.decoder.stack, strict=True):
-        _self_attention(to.self_attention, layer.self_attention, layer.self_residual)
-        _norm(to.attention.layer_norm, layer.cross_residual.norm)
+    for to, encoder_layer in zip(spec.encoder.layer, model.encoder.layers, strict=True):
+        _self_attention(to.self_attention, encoder_layer)
+        _feed_forward(to.ffn, encoder_layer)
+    for to, layer in zip(spec.decoder.layer, model.decoder.layers, strict=True):
+        _self_attention(to.self_attention, layer)
+        _norm(to.attention.layer_norm, layer.cross_attention_residual.norm)
         attention = layer.cross_attention
         for linear, ours in zip(
             to.attention.linear, (attention.query, attention.key_value, attention.output_projection), strict=True
         ):
             _linear(linear, ours)
-        _feed_forward(to.ffn, layer.feed_forward)
+        _feed_forward(to.ffn, layer)
     if model.output_projection is None:
         spec.decoder.projection.weight = spec.decoder.embeddings.weight
     else:
@@ -115,16 +113,17 @@ def _positions(embedding: PositionalEmbedding, count: int) -> Any:
     return keras.ops.convert_to_numpy(positional_encoding(count, embedding.d_model, kind=embedding.positions))
 
 
-def _self_attention(to: Any, attention: MultiHeadAttention, residual: Any) -> None:
-    _norm(to.layer_norm, residual.norm)
+def _self_attention(to: Any, layer: EncoderLayer | DecoderLayer) -> None:
+    _norm(to.layer_norm, layer.self_attention_residual.norm)
+    attention = layer.self_attention
     for linear, ours in zip(to.linear, (attention.query_key_value, attention.output_projection), strict=True):
         _linear(linear, ours)
 
 
-def _feed_forward(to: Any, feed_forward: FeedForward) -> None:
-    _norm(to.layer_norm, feed_forward.residual.norm)
-    _linear(to.linear_0, feed_forward.inner)
-    _linear(to.linear_1, feed_forward.outer)
+def _feed_forward(to: Any, layer: EncoderLayer | DecoderLayer) -> None:
+    _norm(to.layer_norm, layer.feed_forward_residual.norm)
+    _linear(to.linear_0, layer.feed_forward.inner)
+    _linear(to.linear_1, layer.feed_forward.outer)
 
 
 def _linear(to: Any, linear: Linear) -> None:

@@ -16,7 +16,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.export.model_card import litert_card
 from tf_transformer.litert.model import CACHE, DECODE, ENCODE, MASK, MEMORY, NEW
 from tf_transformer.model import Transformer
-from tf_transformer.model.cache import KeyValue, ReadKeyValue
+from tf_transformer.model.cache import KeyValue, ReadOnlyCache
 from tf_transformer.model.decoder import Memory
 from tf_transformer.runs.descriptions import LITERT_MODEL, OF_LITERT
 from tf_transformer.runs.directory import RunDirectory
@@ -71,10 +71,10 @@ def save(
     files = tokenizer_files(source, target)
     facts = {
         "quantize": quantize,
-        "layers": len(model.decoder.stack),
+        "layers": len(model.decoder.layers),
         "heads": config["num_heads"],
-        "depth": model.decoder.stack[0].self_attention.key_dim,
-        "value_depth": model.decoder.stack[0].self_attention.value_dim,
+        "depth": model.decoder.layers[0].self_attention.key_dim,
+        "value_depth": model.decoder.layers[0].self_attention.value_dim,
         "vocabulary": target.vocab_size,
         "max_positions": model.most_positions,
         "tokenizers": [*files] * (2 // len(files)),
@@ -130,8 +130,8 @@ def _encode(model: Transformer) -> Callable[..., Any]:
 
 def _decode(model: Transformer, attention_layer: int | None) -> Callable[..., Any]:
     """Return the signature of a step of the decoder."""
-    layers = range(len(model.decoder.stack))
-    attention = model.decoder.stack[0].self_attention
+    layers = range(len(model.decoder.layers))
+    attention = model.decoder.layers[0].self_attention
     kept = [
         tf.TensorSpec([None, attention.num_heads, None, width], tf.float32)
         for width in (attention.key_dim, attention.value_dim)
@@ -157,7 +157,7 @@ def _decode(model: Transformer, attention_layer: int | None) -> Callable[..., An
     def decode(*given: tf.Tensor) -> dict[str, tf.Tensor]:
         of = dict(zip(specs, given, strict=True))
         memory = Memory(tuple(KeyValue(*(of[name.format(i)] for name in MEMORY)) for i in layers), of[MASK][:, None])
-        cache = tuple(ReadKeyValue(*(of[name.format(i)] for name in CACHE)) for i in layers)
+        cache = tuple(ReadOnlyCache(*(of[name.format(i)] for name in CACHE)) for i in layers)
         logits, weights, new = model.decode_step(of["ids"], of["position"], cache, memory)
         best, tokens = tf.math.top_k(logits + of["forbidden"], of["count"])
         highest = tf.reduce_max(logits, axis=-1, keepdims=True)

@@ -1,15 +1,16 @@
 """Multi-head attention (paper 3.2.2)."""
 
+import functools
 import itertools
 from typing import Any
 
 import keras
 from keras import ops
 
-from tf_transformer.model.cache import Cache, FixedKeyValue, KeyValue
+from tf_transformer.model.cache import Cache, DynamicCache, KeyValue, StaticCache
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.linear import Linear
-from tf_transformer.model.masks import boolean
+from tf_transformer.model.masks import mask_of_heads
 from tf_transformer.model.scaled_dot_product import scaled_dot_product_attention
 
 
@@ -84,41 +85,47 @@ class MultiHeadAttention(ExplicitMaskLayer):
             training: whether to apply dropout.
 
         Raises:
-            ValueError: a mask of another rank; a context, although the layer was built without one, or none,
+            ValueError: a mask of another type or rank; a context, although the layer was built without one, or none,
                 although it was built with one.
         """
         if (context is None) != self.is_self_attention:
             built = "self-attention" if self.is_self_attention else "attention to a context"
             raise ValueError(f"this layer was built for {built}; make another for the other kind. Received: {context=}")
-        mask = None if mask is None else boolean(mask)
-        if mask is not None and len(mask.shape) == 2:
-            # Keras itself passes such a padding mask of the attended positions on from `Embedding(mask_zero=True)`.
-            mask = ops.expand_dims(mask, axis=1)
         if context is None:
-            query, key, value = self._heads(self.query_key_value, query)
+            q, k, v = self.project(self.query_key_value, query)
         else:
-            query = self._by_heads(self.query(query))
-            key, value = self.project_context(context)
-        if mask is not None:
-            if len(mask.shape) != 3:
-                raise ValueError(
-                    "mask must have three axes and broadcast to [B, T, S]; padding_mask(ids) and causal_mask(length) "
-                    f"make such masks. Received: mask of shape {tuple(mask.shape)}"
-                )
-            mask = ops.expand_dims(mask, axis=1)
-        drop = None
-        if self.dropout_rate:
-            drop = lambda weights: self.dropout(weights, training=training)  # noqa: E731
-        output, weights = scaled_dot_product_attention(query, key, value, mask, drop)
-        batch, _, length, _ = ops.shape(output)
-        output = ops.reshape(ops.transpose(output, (0, 2, 1, 3)), (batch, length, self.num_heads * self.value_dim))
-        return self.output_projection(output), weights
+            q = self.split_heads(self.query(query))
+            k, v = self.project_context(context)
+        dropout = functools.partial(self.dropout, training=training)
+        y, weights = scaled_dot_product_attention(q, k, v, mask_of_heads(mask), dropout)
+        return self.output_projection(self.merge_heads(y)), weights
 
-    def project_context(self, context: Any) -> KeyValue:
-        """Project a context [B, S, any] to its keys and values, once for many calls of `step_to`."""
-        return KeyValue(*self._heads(self.key_value, context))
+    def project(self, projection: Linear, x: Any) -> list[Any]:
+        """Project x [B, T, any], and split each of the fused parts into heads, [B, H, T, width]."""
+        starts = list(itertools.accumulate(projection.widths))[:-1]
+        return [self.split_heads(part) for part in ops.split(projection(x), starts, axis=-1)]
 
-    def step(self, x: Any, position: Any, cache: Cache) -> tuple[Any, Any, Cache]:
+    def split_heads(self, x: Any) -> Any:
+        """[B, T, H * width] -> [B, H, T, width]."""
+        batch, length = ops.shape(x)[:2]
+        x = ops.reshape(x, (batch, length, self.num_heads, x.shape[-1] // self.num_heads))
+        return ops.transpose(x, (0, 2, 1, 3))
+
+    def merge_heads(self, x: Any) -> Any:
+        """[B, H, T, d_v] -> [B, T, H * d_v]."""
+        batch, _, length, _ = ops.shape(x)
+        return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (batch, length, self.num_heads * self.value_dim))
+
+    def empty_cache(self, batch: Any, length: Any = None) -> Cache:
+        """Return a cache of no positions for `batch` rows: one that grows, or one with room for `length` positions."""
+        room = 0 if length is None else length
+        key, value = (
+            ops.zeros((batch, self.num_heads, room, width), dtype=self.compute_dtype)
+            for width in (self.key_dim, self.value_dim)
+        )
+        return DynamicCache(key, value) if length is None else StaticCache(key, value)
+
+    def step(self, x: Any, position: Any, cache: Cache) -> tuple[Any, Any, KeyValue]:
         """Self-attention of one new position in each of R rows, to itself and to the cached ones before it.
 
         Args:
@@ -129,12 +136,16 @@ class MultiHeadAttention(ExplicitMaskLayer):
         Returns:
             The output [R, D], the weights [R, H, 1, S] and the cache with the new position; S is its length.
         """
-        query, key, value = self._heads(self.query_key_value, ops.expand_dims(x, 1))
-        output, weights, cache = cache.attend(query, KeyValue(key, value), position)
-        output = ops.reshape(output, (-1, self.num_heads * self.value_dim))
-        return self.output_projection(output), weights, cache
+        q, k, v = self.project(self.query_key_value, ops.expand_dims(x, 1))
+        y, weights, new_cache = cache.attend(q, KeyValue(k, v), position)
+        y = ops.reshape(y, (-1, self.num_heads * self.value_dim))  # the heads of a single position lie side by side
+        return self.output_projection(y), weights, new_cache
 
-    def step_to(self, x: Any, context: KeyValue, mask: Any) -> tuple[Any, Any]:
+    def project_context(self, context: Any) -> KeyValue:
+        """Project a context [B, S, any] to its keys and values, once for many calls of `step_to_context`."""
+        return KeyValue(*self.project(self.key_value, context))
+
+    def step_to_context(self, x: Any, context: KeyValue, mask: Any) -> tuple[Any, Any]:
         """Attend to B projected contexts from one new position in each of B * K rows, K of them for each context.
 
         Args:
@@ -147,41 +158,10 @@ class MultiHeadAttention(ExplicitMaskLayer):
         """
         # The K rows of a context attend to it as if they were positions of one query, so that it need not be repeated.
         shape = (ops.shape(context.key)[0], -1, self.num_heads, self.key_dim)
-        query = ops.transpose(ops.reshape(self.query(x), shape), (0, 2, 1, 3))
-        output, weights = scaled_dot_product_attention(query, *context, ops.expand_dims(mask, axis=1))
-        output = ops.reshape(ops.transpose(output, (0, 2, 1, 3)), (-1, self.num_heads * self.value_dim))
-        return self.output_projection(output), weights
-
-    def empty_cache(self, batch: Any, length: Any = None) -> Cache:
-        """Return a cache of no positions for `batch` rows: one that grows, or one with room for `length` positions."""
-        room = 0 if length is None else length
-        key, value = (
-            ops.zeros((batch, self.num_heads, room, width), dtype=self.compute_dtype)
-            for width in (self.key_dim, self.value_dim)
-        )
-        return KeyValue(key, value) if length is None else FixedKeyValue(key, value)
-
-    def _heads(self, projection: Linear, x: Any) -> list[Any]:
-        """Project x [B, T, any], and return each of the fused parts by heads."""
-        starts = list(itertools.accumulate(projection.widths))[:-1]
-        return [self._by_heads(part) for part in ops.split(projection(x), starts, axis=-1)]
-
-    def _by_heads(self, x: Any) -> Any:
-        """[B, T, H * width] -> [B, H, T, width]."""
-        batch, length = ops.shape(x)[:2]
-        x = ops.reshape(x, (batch, length, self.num_heads, x.shape[-1] // self.num_heads))
-        return ops.transpose(x, (0, 2, 1, 3))
-
-    def compute_output_spec(
-        self, query: Any, context: Any = None, mask: Any = None, training: bool | None = None
-    ) -> Any:
-        """Return the specifications of output and weights."""
-        batch, length = query.shape[:2]
-        attended = (query if context is None else context).shape[1]
-        return (
-            keras.KerasTensor((batch, length, self.d_model), dtype=self.compute_dtype),
-            keras.KerasTensor((batch, self.num_heads, length, attended), dtype=self.compute_dtype),
-        )
+        q = ops.transpose(ops.reshape(self.query(x), shape), (0, 2, 1, 3))
+        y, weights = scaled_dot_product_attention(q, *context, mask_of_heads(mask))
+        y = ops.reshape(ops.transpose(y, (0, 2, 1, 3)), (-1, self.num_heads * self.value_dim))
+        return self.output_projection(y), weights
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""

@@ -9,57 +9,51 @@ from tf_transformer.model.scaled_dot_product import scaled_dot_product_attention
 
 
 class KeyValue(NamedTuple):
-    """Keys and values of S positions; as a cache it grows by one position a step."""
+    """Keys and values of S positions."""
 
     key: Any
     """[B, H, S, d_k]"""
     value: Any
     """[B, H, S, d_v]"""
 
-    def attend(self, query: Any, new: "KeyValue", position: Any) -> tuple[Any, Any, "KeyValue"]:
+
+class DynamicCache(KeyValue):
+    """A cache that grows by one position a step."""
+
+    def attend(self, query: Any, new: KeyValue, position: Any) -> tuple[Any, Any, "DynamicCache"]:
         """Add a new position at the end, and attend from it: query [B, H, 1, d_k].
 
         Returns:
             The output [B, H, 1, d_v], the weights [B, H, 1, S], and the cache with the new position.
         """
-        grown = KeyValue(*(ops.concatenate([old, one], axis=2) for old, one in zip(self, new, strict=True)))
+        grown = DynamicCache(*(ops.concatenate([old, one], axis=2) for old, one in zip(self, new, strict=True)))
         output, weights = scaled_dot_product_attention(query, *grown)
         return output, weights, grown
 
 
-class FixedKeyValue(NamedTuple):
+class StaticCache(KeyValue):
     """A cache with room for S positions, which are filled one by one. No shape changes, as XLA requires.
 
     On the TensorFlow backend, `attend` makes an XLA op.
     """
 
-    key: Any
-    """[B, H, S, d_k]"""
-    value: Any
-    """[B, H, S, d_v]"""
-
-    def attend(self, query: Any, new: KeyValue, position: Any) -> tuple[Any, Any, "FixedKeyValue"]:
-        """As `KeyValue.attend`, except that the new position is written to its place in the cache."""
+    def attend(self, query: Any, new: KeyValue, position: Any) -> tuple[Any, Any, "StaticCache"]:
+        """As `DynamicCache.attend`, except that the new position is written to its place in the cache."""
         start = (0, 0, position, 0)
-        filled = FixedKeyValue(*(ops.slice_update(old, start, one) for old, one in zip(self, new, strict=True)))
+        filled = StaticCache(*(ops.slice_update(old, start, one) for old, one in zip(self, new, strict=True)))
         mask = ops.reshape(ops.arange(ops.shape(self.key)[2]) <= position, (1, 1, -1))
         output, weights = scaled_dot_product_attention(query, *filled, mask)
         return output, weights, filled
 
 
-class ReadKeyValue(NamedTuple):
+class ReadOnlyCache(KeyValue):
     """A cache that a step only reads. The step returns the new position alone, and the owner of the cache stores it.
 
     The cache has room for S positions. Those before the new one are filled; the others must be finite.
     """
 
-    key: Any
-    """[B, H, S, d_k]"""
-    value: Any
-    """[B, H, S, d_v]"""
-
     def attend(self, query: Any, new: KeyValue, position: Any) -> tuple[Any, Any, KeyValue]:
-        """As `KeyValue.attend`, but the weights are [B, H, 1, S + 1], and the last result is the new position.
+        """As `DynamicCache.attend`, but the weights are [B, H, 1, S + 1], and the last result is the new position.
 
         The new position comes last, after places that are not filled yet. Nothing as large as the cache is made.
         """
@@ -72,4 +66,4 @@ class ReadKeyValue(NamedTuple):
         return output, weights, new
 
 
-Cache = KeyValue | FixedKeyValue | ReadKeyValue
+Cache = DynamicCache | StaticCache | ReadOnlyCache

@@ -3,12 +3,13 @@
 from typing import Any, NamedTuple
 
 import keras
+from keras import ops
 
 from tf_transformer.model.attention import MultiHeadAttention
 from tf_transformer.model.cache import Cache, KeyValue
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.feed_forward import FeedForward
-from tf_transformer.model.masks import boolean, causal_mask
+from tf_transformer.model.masks import both, causal_mask
 from tf_transformer.model.residual import Residual
 from tf_transformer.model.stack import Stack
 
@@ -81,31 +82,37 @@ class DecoderLayer(ExplicitMaskLayer):
         )
         residual: dict[str, Any] = dict(dropout_rate=dropout_rate, norm=norm, norm_epsilon=norm_epsilon, dtype=policy)
         self.self_attention = MultiHeadAttention(**attention, name="self_attention")
-        self.self_residual = Residual(**residual, name="self_attention_residual")
+        self.self_attention_residual = Residual(**residual, name="self_attention_residual")
         self.cross_attention = MultiHeadAttention(**attention, name="cross_attention")
-        self.cross_residual = Residual(**residual, name="cross_attention_residual")
+        self.cross_attention_residual = Residual(**residual, name="cross_attention_residual")
         self.feed_forward = FeedForward(
             d_model,
             dff,
-            dropout_rate,
             activation=activation,
             activation_dropout_rate=activation_dropout_rate,
-            norm=norm,
-            norm_epsilon=norm_epsilon,
             name="feed_forward",
             dtype=policy,
         )
+        self.feed_forward_residual = Residual(**residual, name="residual")
 
     def build(self, x_shape: tuple[int | None, ...], context_shape: Any) -> None:
         """Create the weights for x [B, T, D] and a context [B, S, any]."""
         self.self_attention.build(x_shape)
-        self.self_residual.build(x_shape)
+        self.self_attention_residual.build(x_shape)
         self.cross_attention.build(x_shape, context_shape)
-        self.cross_residual.build(x_shape)
+        self.cross_attention_residual.build(x_shape)
         self.feed_forward.build(x_shape)
+        with keras.name_scope("feed_forward"):  # the name that the weights have in checkpoints
+            self.feed_forward_residual.build(x_shape)
 
     def call(
-        self, x: Any, context: Any, mask: Any = None, context_mask: Any = None, training: bool | None = None
+        self,
+        x: Any,
+        context: Any,
+        mask: Any = None,
+        context_mask: Any = None,
+        training: bool | None = None,
+        return_attention_scores: bool = False,
     ) -> Any:
         """Decode x [B, T, D], reading context [B, S, any], -> [B, T, D].
 
@@ -116,42 +123,42 @@ class DecoderLayer(ExplicitMaskLayer):
                 itself applies.
             context_mask: boolean, True = attend, broadcasting to [B, T, S].
             training: whether to apply dropout.
+            return_attention_scores: whether to return the weights of self-attention [B, H, T, T] and those on the
+                context [B, H, T, S] as well.
         """
-        return self.call_with_weights(x, context, mask, context_mask, training)[0]
+        mask = both(mask, causal_mask(x.shape[1] or ops.shape(x)[1]))
 
-    def call_with_weights(
-        self, x: Any, context: Any, mask: Any = None, context_mask: Any = None, training: bool | None = None
-    ) -> tuple[Any, Any, Any]:
-        """As `call`, for a layer that is built.
+        y = self.self_attention_residual.sublayer_input(x)
+        y, weights = self.self_attention(y, mask=mask, training=training)
+        x = self.self_attention_residual.add(x, y, training)
 
-        Returns:
-            The output [B, T, D], the weights of self-attention [B, H, T, T], and those on the context [B, H, T, S].
-        """
-        causal = causal_mask(x.shape[1] or keras.ops.shape(x)[1])
-        if mask is not None and len(mask.shape) == 2:
-            mask = keras.ops.expand_dims(mask, axis=1)  # a padding mask [B, T]
-        mask = causal if mask is None else keras.ops.logical_and(boolean(mask), causal)
-        y, own = self.self_attention(self.self_residual.enter(x), mask=mask, training=training)
-        x = self.self_residual.leave(x, y, training)
-        y, cross = self.cross_attention(self.cross_residual.enter(x), context, mask=context_mask, training=training)
-        x = self.cross_residual.leave(x, y, training)
-        return self.feed_forward(x, training=training), own, cross
+        y = self.cross_attention_residual.sublayer_input(x)
+        y, cross_weights = self.cross_attention(y, context, mask=context_mask, training=training)
+        x = self.cross_attention_residual.add(x, y, training)
 
-    def step(self, x: Any, position: Any, cache: Cache, context: KeyValue, context_mask: Any) -> tuple[Any, Any, Cache]:
-        """Decode one new position x [B * K, D] after those in the cache, of K hypotheses for each of B sources.
+        y = self.feed_forward_residual.sublayer_input(x)
+        y = self.feed_forward(y, training=training)
+        x = self.feed_forward_residual.add(x, y, training)
+        return (x, weights, cross_weights) if return_attention_scores else x
+
+    def step(
+        self, x: Any, position: Any, cache: Cache, context: KeyValue, context_mask: Any
+    ) -> tuple[Any, Any, KeyValue]:
+        """As `call`, for one new position x [B * K, D] after those in the cache, of K hypotheses for each of B sources.
 
         Returns:
             The output [B * K, D], its weights on the source [B, H, K, S] and the cache with the new position.
         """
-        y, _, cache = self.self_attention.step(self.self_residual.enter(x), position, cache)
-        x = self.self_residual.leave(x, y)
-        y, weights = self.cross_attention.step_to(self.cross_residual.enter(x), context, context_mask)
-        x = self.cross_residual.leave(x, y)
-        return self.feed_forward(x), weights, cache
+        y = self.self_attention_residual.sublayer_input(x)
+        y, _, new_cache = self.self_attention.step(y, position, cache)
+        x = self.self_attention_residual.add(x, y)
 
-    def compute_output_shape(self, x_shape: tuple[int | None, ...], context_shape: Any) -> tuple[int | None, ...]:
-        """Return the shape of x."""
-        return x_shape
+        y = self.cross_attention_residual.sublayer_input(x)
+        y, weights = self.cross_attention.step_to_context(y, context, context_mask)
+        x = self.cross_attention_residual.add(x, y)
+
+        y = self.feed_forward(self.feed_forward_residual.sublayer_input(x))
+        return self.feed_forward_residual.add(x, y), weights, new_cache
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -172,36 +179,42 @@ class Decoder(Stack):
         self.build_stack(ids_shape, context_shape)
 
     def call(
-        self, ids: Any, context: Any, mask: Any = None, context_mask: Any = None, training: bool | None = None
+        self,
+        ids: Any,
+        context: Any,
+        mask: Any = None,
+        context_mask: Any = None,
+        training: bool | None = None,
+        return_attention_scores: bool = False,
     ) -> Any:
-        """Decode ids [B, T], reading context [B, S, D], -> [B, T, D]; the masks are as in `DecoderLayer`."""
-        x = self.embedding(ids, training=training)
-        for layer in self.stack:
-            x = layer(x, context, mask=mask, context_mask=context_mask, training=training)
-        return self.normalised(x)
+        """Decode ids [B, T], reading context [B, S, D], -> [B, T, D].
 
-    def attention(
-        self, ids: Any, context: Any, mask: Any = None, context_mask: Any = None
-    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Return for every layer the weights of `call` without dropout.
-
-        Returns:
-            Those of self-attention, each [B, H, T, T], and those on the source, each [B, H, T, S].
+        Args:
+            ids: the target tokens.
+            context: the encoded source.
+            mask: as in `DecoderLayer`.
+            context_mask: as in `DecoderLayer`.
+            training: whether to apply dropout.
+            return_attention_scores: whether to return, for every layer, the weights of self-attention [B, H, T, T] as
+                well, and those on the source [B, H, T, S].
         """
-        x, weights = self.embedding(ids, training=False), []
-        for layer in self.stack:
-            x, *of_layer = layer.call_with_weights(x, context, mask, context_mask, training=False)
+        x, weights, cross_weights = self.embedding(ids, training=training), [], []
+        for layer in self.layers:
+            x, of_layer, cross_of_layer = layer(
+                x, context, mask=mask, context_mask=context_mask, training=training, return_attention_scores=True
+            )
             weights.append(of_layer)
-        own, cross = zip(*weights, strict=True)
-        return own, cross
+            cross_weights.append(cross_of_layer)
+        x = self.normalize(x)
+        return (x, tuple(weights), tuple(cross_weights)) if return_attention_scores else x
 
-    def memorize(self, context: Any, context_mask: Any) -> Memory:
+    def project_context(self, context: Any, context_mask: Any) -> Memory:
         """Project the encoded source [B, S, D] for every layer, once for all steps."""
-        return Memory(tuple(layer.cross_attention.project_context(context) for layer in self.stack), context_mask)
+        return Memory(tuple(layer.cross_attention.project_context(context) for layer in self.layers), context_mask)
 
     def empty_cache(self, batch: Any, length: Any = None) -> tuple[Cache, ...]:
         """Return the caches of all layers before the first position of `batch` rows; see `MultiHeadAttention`."""
-        return tuple(layer.self_attention.empty_cache(batch, length) for layer in self.stack)
+        return tuple(layer.self_attention.empty_cache(batch, length) for layer in self.layers)
 
     def step(self, ids: Any, position: Any, cache: tuple[Cache, ...], memory: Memory) -> tuple[Any, Any, Any]:
         """Decode the ids [B * K] at `position`, after those in the cache, of K hypotheses for each of B sources.
@@ -209,14 +222,10 @@ class Decoder(Stack):
         Returns:
             The output [B * K, D], for every layer its weights on the source [B, H, K, S], and the new cache.
         """
-        x = keras.ops.squeeze(self.embedding(keras.ops.expand_dims(ids, 1), start=position), 1)
+        x = ops.squeeze(self.embedding(ops.expand_dims(ids, 1), start=position), 1)
         all_weights, new_cache = [], []
-        for layer, kept, context in zip(self.stack, cache, memory.layers, strict=True):
+        for layer, kept, context in zip(self.layers, cache, memory.layers, strict=True):
             x, weights, kept = layer.step(x, position, kept, context, memory.mask)
             all_weights.append(weights)
             new_cache.append(kept)
-        return self.normalised(x), tuple(all_weights), tuple(new_cache)
-
-    def compute_output_shape(self, ids_shape: tuple[int | None, ...], context_shape: Any) -> Any:
-        """Return [B, T, D]."""
-        return (*ids_shape, self.config["d_model"])
+        return self.normalize(x), tuple(all_weights), tuple(new_cache)

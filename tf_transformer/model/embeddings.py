@@ -6,9 +6,16 @@ from typing import Any
 import keras
 from keras import ops
 
-from tf_transformer.model.gradients import with_gradient
+from tf_transformer.model import gradients
+from tf_transformer.model.gradients import on_tensorflow
 from tf_transformer.model.linear import not_quantized
 from tf_transformer.model.positions import KINDS, positional_encoding
+
+
+@on_tensorflow(gradients.take_rows)
+def take_rows(table: Any, ids: Any) -> Any:
+    """Return the rows of table [V, D] that ids [B, T] name, [B, T, D]."""
+    return ops.take(table, ids, axis=0)
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -37,9 +44,7 @@ class TokenEmbedding(keras.layers.Layer):
         """Embed ids [B, T] -> [B, T, D]; the gradient of a row is summed in the type of the table."""
         # With several replicas, Keras builds its losses from a first batch that it averages, including the ids.
         ids = ops.cast(ids, "int32")
-        # The reshape only reads the variable, because a custom gradient takes tensors only.
-        table = ops.reshape(self.table, (self.vocab_size, self.d_model))
-        return ops.cast(_rows(table, ids), self.compute_dtype) * math.sqrt(self.d_model)
+        return ops.cast(take_rows(self.table, ids), self.compute_dtype) * math.sqrt(self.d_model)
 
     def logits(self, x: Any) -> Any:
         """Project x [..., D] on the table: [..., V], in the type of the table, whatever the type of x."""
@@ -54,30 +59,9 @@ class TokenEmbedding(keras.layers.Layer):
         """Refuse quantisation, as `Linear.quantize` does."""
         raise NotImplementedError(not_quantized(self, mode))
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """Return [B, T, D]."""
-        return (*input_shape, self.d_model)
-
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
         return super().get_config() | {"vocab_size": self.vocab_size, "d_model": self.d_model}
-
-
-def _rows(table: Any, ids: Any) -> Any:
-    """Take the rows [..., D] of table [V, D], with a dense gradient.
-
-    A table that also makes the logits has a dense gradient from these. TensorFlow would add a sparse gradient to it by
-    sorting all rows of both.
-    """
-
-    def take(table: Any) -> Any:
-        def gradient(upstream: Any) -> Any:
-            rows = ops.reshape(upstream, (-1, table.shape[1]))
-            return ops.segment_sum(rows, ops.reshape(ids, (-1,)), num_segments=table.shape[0])
-
-        return ops.take(table, ids, axis=0), gradient
-
-    return with_gradient(take, table)
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -139,7 +123,3 @@ class PositionalEmbedding(keras.layers.Layer):
             positions = ops.take(self.table, ops.arange(length) + start, axis=0)
         x = self.tokens(ids)
         return self.dropout(x + ops.cast(positions, x.dtype), training=training)
-
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """Return [B, T, D]."""
-        return (*input_shape, self.d_model)

@@ -70,37 +70,44 @@ class EncoderLayer(ExplicitMaskLayer):
         )
         residual: dict[str, Any] = dict(dropout_rate=dropout_rate, norm=norm, norm_epsilon=norm_epsilon, dtype=policy)
         self.self_attention = MultiHeadAttention(**attention, name="self_attention")
-        self.residual = Residual(**residual, name="self_attention_residual")
+        self.self_attention_residual = Residual(**residual, name="self_attention_residual")
         self.feed_forward = FeedForward(
             d_model,
             dff,
-            dropout_rate,
             activation=activation,
             activation_dropout_rate=activation_dropout_rate,
-            norm=norm,
-            norm_epsilon=norm_epsilon,
             name="feed_forward",
             dtype=policy,
         )
+        self.feed_forward_residual = Residual(**residual, name="residual")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Create the weights."""
         self.self_attention.build(input_shape)
-        self.residual.build(input_shape)
+        self.self_attention_residual.build(input_shape)
         self.feed_forward.build(input_shape)
+        with keras.name_scope("feed_forward"):  # the name that the weights have in checkpoints
+            self.feed_forward_residual.build(input_shape)
 
-    def call(self, x: Any, mask: Any = None, training: bool | None = None) -> Any:
-        """Encode x [B, S, D] -> [B, S, D]; `mask` is boolean, True = attend, and broadcasts to [B, S, S]."""
-        return self.call_with_weights(x, mask, training)[0]
+    def call(
+        self, x: Any, mask: Any = None, training: bool | None = None, return_attention_scores: bool = False
+    ) -> Any:
+        """Encode x [B, S, D] -> [B, S, D].
 
-    def call_with_weights(self, x: Any, mask: Any = None, training: bool | None = None) -> tuple[Any, Any]:
-        """As `call`, for a layer that is built; returns the output and the weights of its attention [B, H, S, S]."""
-        y, weights = self.self_attention(self.residual.enter(x), mask=mask, training=training)
-        return self.feed_forward(self.residual.leave(x, y, training), training=training), weights
+        Args:
+            x: the source positions.
+            mask: boolean, True = attend, broadcasting to [B, S, S].
+            training: whether to apply dropout.
+            return_attention_scores: whether to return the weights of the attention [B, H, S, S] as well.
+        """
+        y = self.self_attention_residual.sublayer_input(x)
+        y, weights = self.self_attention(y, mask=mask, training=training)
+        x = self.self_attention_residual.add(x, y, training)
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """Return the shape of the input."""
-        return input_shape
+        y = self.feed_forward_residual.sublayer_input(x)
+        y = self.feed_forward(y, training=training)
+        x = self.feed_forward_residual.add(x, y, training)
+        return (x, weights) if return_attention_scores else x
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -120,21 +127,21 @@ class Encoder(Stack):
         """Create the weights."""
         self.build_stack(ids_shape)
 
-    def call(self, ids: Any, mask: Any = None, training: bool | None = None) -> Any:
-        """Encode ids [B, S] -> [B, S, D]; `mask` is boolean, True = attend, such as `padding_mask(ids)`."""
-        x = self.embedding(ids, training=training)
-        for layer in self.stack:
-            x = layer(x, mask=mask, training=training)
-        return self.normalised(x)
+    def call(
+        self, ids: Any, mask: Any = None, training: bool | None = None, return_attention_scores: bool = False
+    ) -> Any:
+        """Encode ids [B, S] -> [B, S, D].
 
-    def attention(self, ids: Any, mask: Any = None) -> tuple[Any, tuple[Any, ...]]:
-        """Return the output of `call` and for every layer the weights of its attention [B, H, S, S]; no dropout."""
-        x, weights = self.embedding(ids, training=False), []
-        for layer in self.stack:
-            x, of_layer = layer.call_with_weights(x, mask, training=False)
+        Args:
+            ids: the source tokens.
+            mask: boolean, True = attend, such as `padding_mask(ids)`.
+            training: whether to apply dropout.
+            return_attention_scores: whether to return, for every layer, the weights of its attention [B, H, S, S] as
+                well.
+        """
+        x, weights = self.embedding(ids, training=training), []
+        for layer in self.layers:
+            x, of_layer = layer(x, mask=mask, training=training, return_attention_scores=True)
             weights.append(of_layer)
-        return self.normalised(x), tuple(weights)
-
-    def compute_output_shape(self, ids_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """Return [B, S, D]."""
-        return (*ids_shape, self.config["d_model"])
+        x = self.normalize(x)
+        return (x, tuple(weights)) if return_attention_scores else x

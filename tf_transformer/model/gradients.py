@@ -1,24 +1,64 @@
-"""Functions with explicit gradients."""
+"""Functions with explicit gradients, which TensorFlow runs in place of the plain forms that the layers define.
 
+TensorFlow differentiates a formula operation by operation, and each of them reads and writes a whole tensor. The other
+backends compile the plain forms.
+"""
+
+import functools
 from collections.abc import Callable
 from typing import Any
 
+import keras
 from keras import ops
 
 
-def with_gradient(function: Callable[[Any], tuple[Any, Callable[[Any], Any]]], x: Any) -> Any:
-    """Call a function that returns its value, and a function from the gradient of the value to that of `x`.
+def on_tensorflow(fast: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a plain function that TensorFlow replaces by `fast`; the plain one stays as `__wrapped__`."""
 
-    The function may not read variables, because Keras passes on only the gradient of `x`.
+    def choose(plain: Callable[..., Any]) -> Callable[..., Any]:
+        chosen = fast if keras.backend.backend() == "tensorflow" else plain
+
+        @functools.wraps(plain)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return chosen(*args, **kwargs)
+
+        return call
+
+    return choose
+
+
+def normalize(x: Any, epsilon: float) -> Any:
+    """As `layer_norm.normalize`. It takes two thirds of the time, which is 2 to 6% of a training step."""
+
+    @ops.custom_gradient
+    def forward(x: Any) -> Any:
+        centred = x - ops.mean(x, axis=-1, keepdims=True)
+        inverse = ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + epsilon)
+        normal = centred * inverse
+
+        def backward(upstream: Any) -> Any:
+            along = ops.mean(upstream * normal, axis=-1, keepdims=True)
+            return inverse * (upstream - ops.mean(upstream, axis=-1, keepdims=True) - normal * along)
+
+        return normal, backward
+
+    return forward(x)
+
+
+def take_rows(table: Any, ids: Any) -> Any:
+    """As `embeddings.take_rows`, with a dense gradient.
+
+    A table that also makes the logits has a dense gradient from these. TensorFlow would add a sparse gradient to it by
+    sorting all rows of both.
     """
 
     @ops.custom_gradient
-    def call(x: Any) -> Any:
-        value, gradient = function(x)
+    def forward(table: Any) -> Any:
+        def backward(upstream: Any) -> Any:
+            rows = ops.reshape(upstream, (-1, table.shape[1]))
+            return ops.segment_sum(rows, ops.reshape(ids, (-1,)), num_segments=table.shape[0])
 
-        def backward(*args: Any, upstream: Any = None) -> Any:
-            return gradient(args[0] if upstream is None else upstream)  # which of the two depends on the backend
+        return ops.take(table, ids, axis=0), backward
 
-        return value, backward
-
-    return call(x)
+    # A custom gradient takes tensors only; the reshape reads the variable.
+    return forward(ops.reshape(table, table.shape))

@@ -5,15 +5,23 @@ from typing import Any
 import keras
 from keras import ops
 
-from tf_transformer.model.gradients import with_gradient
+from tf_transformer.model import gradients
+from tf_transformer.model.gradients import on_tensorflow
+
+
+@on_tensorflow(gradients.normalize)
+def normalize(x: Any, epsilon: float) -> Any:
+    """Bring every vector of x [..., D] to mean 0 and variance 1."""
+    centred = x - ops.mean(x, axis=-1, keepdims=True)
+    variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
+    return centred * ops.rsqrt(variance + epsilon)
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
 class LayerNorm(keras.layers.Layer):
-    """Layer normalisation of the last axis (Ba et al. 2016), with an explicit gradient.
+    """Layer normalisation of the last axis, with a learned scale gamma and shift beta (Ba et al. 2016).
 
-    With automatic differentiation, as in Keras's layer, it would take half as long again, which is 2 to 6% of a
-    training step. It computes in float32, whatever the type of the input.
+    It computes in float32, whatever the type of the input.
 
     Args:
         epsilon: added to the variance.
@@ -32,25 +40,9 @@ class LayerNorm(keras.layers.Layer):
 
     def call(self, inputs: Any) -> Any:
         """Normalise inputs [..., D]."""
-
-        def normalise(x: Any) -> Any:
-            centred = x - ops.mean(x, axis=-1, keepdims=True)
-            inverse = ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + self.epsilon)
-            normal = centred * inverse
-
-            def gradient(upstream: Any) -> Any:
-                along = ops.mean(upstream * normal, axis=-1, keepdims=True)
-                return inverse * (upstream - ops.mean(upstream, axis=-1, keepdims=True) - normal * along)
-
-            return normal, gradient
-
         gamma, beta = (ops.cast(weight, "float32") for weight in (self.gamma, self.beta))
-        y = with_gradient(normalise, ops.cast(inputs, "float32")) * gamma + beta
+        y = normalize(ops.cast(inputs, "float32"), self.epsilon) * gamma + beta
         return ops.cast(y, self.compute_dtype)
-
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """Return the shape of the inputs."""
-        return input_shape
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""

@@ -1,4 +1,4 @@
-"""What surrounds every sub-layer: residual connection, dropout and layer norm."""
+"""The residual connection around every sub-layer, with its dropout and layer norm (paper 3.1 and 5.4)."""
 
 from typing import Any
 
@@ -9,9 +9,13 @@ from tf_transformer.model.layer_norm import LayerNorm
 
 @keras.saving.register_keras_serializable("tf_transformer")
 class Residual(keras.layers.Layer):
-    """The frame of a sub-layer (paper 3.1 and 5.4): call `enter` before the sub-layer, and `leave` after it.
+    """The residual connection around a sub-layer, with dropout and layer norm (paper 3.1 and 5.4).
 
-    norm="post", the paper: LayerNorm(x + dropout(sublayer(x))). norm="pre": x + dropout(sublayer(LayerNorm(x))).
+        y = sublayer(residual.sublayer_input(x))
+        x = residual.add(x, y)
+
+    With norm="post", the paper, this is LayerNorm(x + dropout(sublayer(x))); with norm="pre", it is
+    x + dropout(sublayer(LayerNorm(x))).
 
     Args:
         dropout_rate: on the output of the sub-layer.
@@ -34,11 +38,11 @@ class Residual(keras.layers.Layer):
         """Create the weights for x [..., D]."""
         self.norm.build(input_shape)
 
-    def enter(self, x: Any) -> Any:
-        """Return the input of the sub-layer."""
+    def sublayer_input(self, x: Any) -> Any:
+        """Return what the sub-layer reads of x [..., D]."""
         return self.norm(x) if self.is_pre else x
 
-    def leave(self, x: Any, y: Any, training: bool | None = None) -> Any:
-        """Return x joined with the sub-layer's output y."""
+    def add(self, x: Any, y: Any, training: bool | None = None) -> Any:
+        """Return the sum of x and the output y of the sub-layer, [..., D]."""
         x = x + self.dropout(y, training=training)
         return x if self.is_pre else self.norm(x)

@@ -83,7 +83,7 @@ class Stack(ExplicitMaskLayer):
             name="embedding",
             dtype=policy,
         )
-        self.stack = [self.layer_class(**layer, name=f"layer_{i}", dtype=policy) for i in range(num_layers)]
+        self.layers = [self.layer_class(**layer, name=f"layer_{i}", dtype=policy) for i in range(num_layers)]
         self.final_norm = None
         if norm == "pre":
             self.final_norm = LayerNorm(norm_epsilon, name="final_norm", dtype=policy)
@@ -92,12 +92,12 @@ class Stack(ExplicitMaskLayer):
         """Create the weights for ids [B, T], and for a context where the layers read one."""
         self.embedding.build(ids_shape)
         shape = (*ids_shape, self.config["d_model"])
-        for layer in self.stack:
+        for layer in self.layers:
             layer.build(shape, *context_shape)
         if self.final_norm is not None:
             self.final_norm.build(shape)
 
-    def normalised(self, x: Any) -> Any:
+    def normalize(self, x: Any) -> Any:
         """Return the output of the last layer, normalised if the stack has a final norm."""
         return x if self.final_norm is None else self.final_norm(x)
 

@@ -156,25 +156,30 @@ class Transformer(LowRank, keras.Model):
         _pair(inputs, not others)
         return super().__call__(inputs, **settings)
 
-    def call(self, inputs: tuple[Any, Any], training: bool | None = None) -> Any:
+    def call(self, inputs: tuple[Any, Any], training: bool | None = None, return_attention_scores: bool = False) -> Any:
         """Return the logits [B, T, V], float32, for `(source_ids [B, S], target_ids [B, T])`.
+
+        Args:
+            inputs: the pair.
+            training: whether to apply dropout.
+            return_attention_scores: whether to return the `AttentionWeights` as well.
 
         Raises:
             ValueError: the input is not such a pair.
         """
         source_ids, target_ids = _pair(inputs)
-        source_mask = padding_mask(source_ids)
-        context = self.encoder(source_ids, mask=source_mask, training=training)
-        x = self.decoder(
-            target_ids, context, mask=padding_mask(target_ids), context_mask=source_mask, training=training
-        )
-        return self._logits(x)
+        mask, source_mask = padding_mask(target_ids), padding_mask(source_ids)
+        settings = dict(training=training, return_attention_scores=True)
+        context, encoder = self.encoder(source_ids, mask=source_mask, **settings)
+        x, decoder, cross = self.decoder(target_ids, context, mask=mask, context_mask=source_mask, **settings)
+        logits = self._logits(x)
+        return (logits, AttentionWeights(encoder, decoder, cross)) if return_attention_scores else logits
 
     def encode(self, source_ids: Any) -> Memory:
         """Encode source_ids [B, S] for decoding, without dropout."""
         self._build_if_new()
         mask = padding_mask(source_ids)
-        return self.decoder.memorize(self.encoder(source_ids, mask=mask, training=False), mask)
+        return self.decoder.project_context(self.encoder(source_ids, mask=mask, training=False), mask)
 
     def empty_cache(self, batch: Any, length: Any = None) -> tuple[Cache, ...]:
         """Return the cache of `decode_step` before the first step, for `batch` hypotheses.
@@ -204,18 +209,12 @@ class Transformer(LowRank, keras.Model):
 
         Row t of the decoder's weights shows what was attended to in predicting the token after `target_ids[:, t]`.
         """
-        source_ids, target_ids = _pair(inputs)
-        self._build_if_new()
-        source_mask = padding_mask(source_ids)
-        context, encoder = self.encoder.attention(source_ids, source_mask)
-        return AttentionWeights(
-            encoder, *self.decoder.attention(target_ids, context, padding_mask(target_ids), source_mask)
-        )
+        return self(inputs, training=False, return_attention_scores=True)[1]
 
     @property
     def decoder_layers(self) -> int:
         """The number of layers of the decoder."""
-        return len(self.decoder.stack)
+        return len(self.decoder.layers)
 
     @property
     def most_positions(self) -> int | None:

@@ -3,11 +3,21 @@
 from typing import Any
 
 import keras
-import tensorflow as tf
+from keras import ops
 
-from tf_transformer.model.masks import PAD
+from tf_transformer.config.special_tokens import PAD
+from tf_transformer.model.gradients import on_tensorflow
+from tf_transformer.training import loss_gradient
 
 
+@on_tensorflow(loss_gradient.of_labels)
+def of_labels(labels: Any, values: Any) -> Any:
+    """Return of values [..., V] those that labels [...] name."""
+    labels = ops.cast(labels, "int32")  # Keras gives labels as floats
+    return ops.take_along_axis(values, ops.expand_dims(labels, -1), axis=-1)[..., 0]
+
+
+@on_tensorflow(loss_gradient.token_losses)
 def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
     """Cross-entropy of every token, 0 at padding.
 
@@ -22,45 +32,11 @@ def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
     Returns:
         [B, T], float32, in nats.
     """
-    losses = _cross_entropy(*_rows(labels, logits), label_smoothing)
-    return tf.reshape(losses, tf.shape(labels)) * tf.cast(labels != PAD, tf.float32)
-
-
-def _rows(labels: Any, logits: Any) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return labels [B, T] as [N] and logits [B, T, V] as [N, V].
-
-    Loss and metrics both call this, so that TensorFlow computes what they have in common only once.
-    """
-    return tf.reshape(tf.cast(labels, tf.int32), [-1]), tf.reshape(tf.cast(logits, tf.float32), [-1, logits.shape[-1]])
-
-
-def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor, label_smoothing: float) -> tf.Tensor:
-    """Cross-entropy [N] of labels [N] under logits [N, V], with an explicit gradient.
-
-    Automatic differentiation would make a dozen tensors [N, V]. This makes the softmax, takes the normaliser from its
-    greatest probability, and gets the gradient by changing the softmax at the labels.
-    """
-    probabilities = tf.nn.softmax(logits)
-    # Summing the exponentials would compute them a second time.
-    log_total = tf.reduce_max(logits, axis=-1) - tf.math.log(tf.reduce_max(probabilities, axis=-1))
-    # The probability that smoothing gives to each token except padding.
-    smooth = label_smoothing / (logits.shape[-1] - 1)
-    smoothed = smooth * tf.cast(tf.range(logits.shape[-1]) != PAD, tf.float32)
-
-    @tf.custom_gradient
-    def cross_entropy(logits: tf.Tensor) -> Any:
-        losses = log_total - (1 - label_smoothing) * tf.gather(logits, labels, batch_dims=1)
-        if label_smoothing:
-            losses -= smooth * (tf.reduce_sum(logits, axis=-1) - logits[:, PAD])
-
-        def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            change = (probabilities - smoothed if label_smoothing else probabilities) * upstream[:, None]
-            places = tf.stack([tf.range(tf.size(labels)), labels], axis=-1)
-            return tf.tensor_scatter_nd_sub(change, places, (1 - label_smoothing) * upstream)
-
-        return losses, gradient
-
-    return cross_entropy(logits)
+    log_probs = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
+    of_all = ops.sum(log_probs, axis=-1) - log_probs[..., PAD]
+    share = label_smoothing / (logits.shape[-1] - 1)
+    losses = -(1 - label_smoothing) * of_labels(labels, log_probs) - share * of_all
+    return ops.where(ops.equal(labels, PAD), 0.0, losses)
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -83,7 +59,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """Return the losses [B] of labels [B, T] under logits [B, T, V]."""
-        return tf.reduce_sum(token_losses(y_true, y_pred, self.label_smoothing), axis=-1)
+        return ops.sum(token_losses(y_true, y_pred, self.label_smoothing), axis=-1)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -119,7 +95,7 @@ class Perplexity(TokenLoss):
 
     def result(self) -> Any:
         """Return the perplexity."""
-        return tf.exp(super().result())
+        return ops.exp(super().result())
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -131,13 +107,13 @@ class TokenAccuracy(keras.metrics.Mean):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add labels [B, T] under logits [B, T, V]; weights are ignored, because padding is excluded anyway."""
-        labels, logits = _rows(y_true, y_pred)
+        logits = ops.cast(y_pred, "float32")
         # This is cheaper than argmax, because the loss computes the greatest logit already.
-        right = tf.gather(logits, labels, batch_dims=1) >= tf.reduce_max(logits, axis=-1)
-        super().update_state(*_flat(right, y_true))
+        is_right = of_labels(y_true, logits) >= ops.max(logits, axis=-1)
+        super().update_state(*_flat(is_right, y_true))
 
 
 def _flat(values: Any, labels: Any) -> tuple[Any, Any]:
     """Return values and weights as vectors, because Keras would average over the last of several axes first."""
-    is_token = tf.cast(labels, tf.int32) != PAD
-    return tf.reshape(tf.cast(values, tf.float32), [-1]), tf.reshape(tf.cast(is_token, tf.float32), [-1])
+    is_token = ops.not_equal(labels, PAD)
+    return ops.reshape(ops.cast(values, "float32"), (-1,)), ops.reshape(ops.cast(is_token, "float32"), (-1,))

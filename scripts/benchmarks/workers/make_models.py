@@ -56,5 +56,5 @@ for name, quantize in given["litert"].items():
     litert.save(model, tokenizer, tokenizer, description, folder / name, quantize)
 pieces = [[tokenizer.pieces[i] for i in row] for row in tokenizer.tokenize(texts).to_list()]
 (folder / "texts.json").write_text(json.dumps({"texts": texts, "pieces": pieces}))
-layers = sum(weight.size for layer in model.decoder.stack for weight in layer.get_weights())
+layers = sum(weight.size for layer in model.decoder.layers for weight in layer.get_weights())
 print(json.dumps({"parameters": int(layers + model.config["d_model"] * model.config["target_vocab_size"])}))

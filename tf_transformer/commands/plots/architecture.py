@@ -62,14 +62,9 @@ def _towers(model: "Transformer") -> "tuple[Tower, Tower]":
         positions = positions._replace(parameters=positions.parameters - stack.embedding.tokens.count_params())
         return [tokens, positions]
 
-    def feed_forward(layer: "EncoderLayer | DecoderLayer") -> list[Part]:
-        whole = part(f"Feed-forward, {layer.config['dff']:,} inside", "feed-forward", layer.feed_forward)
-        norm = part(norm_title, "norm", layer.feed_forward.residual)
-        whole = whole._replace(parameters=whole.parameters - norm.parameters)
-        return [norm, whole] if is_pre else [whole, norm]
-
-    def attended(title: str, attention: "keras.layers.Layer", residual: "keras.layers.Layer") -> list[Part]:
-        both = [part(title, "attention", attention), part(norm_title, "norm", residual)]
+    def sublayer(layer: "EncoderLayer | DecoderLayer", name: str, title: str, kind: str) -> list[Part]:
+        residual = part(norm_title, "norm", getattr(layer, f"{name}_residual"))
+        both = [part(title, kind, getattr(layer, name)), residual]
         return both[::-1] if is_pre else both
 
     def ending(stack: "Encoder | Decoder") -> list[Part]:
@@ -78,13 +73,14 @@ def _towers(model: "Transformer") -> "tuple[Tower, Tower]":
     is_pre = model.config["norm"] == "pre"
     norm_title = "Layer norm, residual connection" if is_pre else "Residual connection, layer norm"
     heads = f"{model.config['num_heads']} heads"
-    first, other = model.encoder.stack[0], model.decoder.stack[0]
+    feed_forward = ("feed_forward", f"Feed-forward, {model.config['dff']:,} inside", "feed-forward")
+    first, other = model.encoder.layers[0], model.decoder.layers[0]
     encoder = Tower(
         "Encoder",
         "source tokens",
         embedding(model.encoder, is_shared=False),
-        [*attended(f"Self-attention, {heads}", first.self_attention, first.residual), *feed_forward(first)],
-        len(model.encoder.stack),
+        [*sublayer(first, "self_attention", f"Self-attention, {heads}", "attention"), *sublayer(first, *feed_forward)],
+        len(model.encoder.layers),
         ending(model.encoder),
     )
     tied = model.config["share_embeddings"]
@@ -104,11 +100,11 @@ def _towers(model: "Transformer") -> "tuple[Tower, Tower]":
         "target tokens written so far",
         embedding(model.decoder, is_shared=tied == "all"),
         [
-            *attended(f"Causal self-attention, {heads}", other.self_attention, other.self_residual),
-            *attended(f"Attention to the source, {heads}", other.cross_attention, other.cross_residual),
-            *feed_forward(other),
+            *sublayer(other, "self_attention", f"Causal self-attention, {heads}", "attention"),
+            *sublayer(other, "cross_attention", f"Attention to the source, {heads}", "attention"),
+            *sublayer(other, *feed_forward),
         ],
-        len(model.decoder.stack),
+        len(model.decoder.layers),
         [*ending(model.decoder), output],
     )
     return encoder, decoder
