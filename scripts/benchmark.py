@@ -70,6 +70,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--dtypes", nargs="+", default=dtypes, choices=dtypes, help="train-step and decode: of ours")
     chosen = parser.add_argument_group("train-step")
     chosen.add_argument("--presets", nargs="+", default=list(train_step.SIZES), choices=train_step.SIZES)
+    backends = ["tensorflow", "jax", "torch"]
+    chosen.add_argument("--backend", default=backends[0], choices=backends, help="of Keras, of ours (%(default)s)")
     chosen.add_argument("--peers", nargs="+", default=list(train_step.WORKERS), choices=train_step.WORKERS)
     chosen = parser.add_argument_group("epoch and corpus")
     chosen.add_argument("--data", type=Path, help="folder of train.LANGUAGE files; corpus: it takes their words")

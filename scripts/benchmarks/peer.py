@@ -99,11 +99,20 @@ class Peer:
         spec: what to measure, including `threads`.
         python: the interpreter that runs the script.
         onednn: whether TensorFlow uses oneDNN on CPUs without AVX-512 too, which is faster in training only.
+        backend: the backend of Keras.
     """
 
-    def __init__(self, script: str, spec: dict[str, Any], *, python: str | Path = sys.executable, onednn: bool = False):
+    def __init__(
+        self,
+        script: str,
+        spec: dict[str, Any],
+        *,
+        python: str | Path = sys.executable,
+        onednn: bool = False,
+        backend: str = "tensorflow",
+    ):
         threads = str(spec["threads"])
-        settings = {"OMP_NUM_THREADS": threads, "TF_NUM_INTRAOP_THREADS": threads}
+        settings = {"OMP_NUM_THREADS": threads, "TF_NUM_INTRAOP_THREADS": threads, "KERAS_BACKEND": backend}
         if onednn:
             settings["TF_ENABLE_ONEDNN_OPTS"] = "1"
         self.process = subprocess.Popen(

@@ -31,7 +31,12 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 def row(preset: str, dtype: str, names: Collection[str], steps: int, options: argparse.Namespace) -> Row:
     """Return the row of a preset and a dtype for those of `WORKERS` that are named, in turns of so many steps."""
     spec = BATCH | SIZES[preset] | {"preset": preset, "dtype": dtype, "threads": options.threads}
-    peers = {name: Peer(script, spec, onednn=True) for name, script in WORKERS.items() if name in names}
+    scripts = WORKERS if options.backend == "tensorflow" else WORKERS | {"ours": "train_keras.py"}
+    peers = {
+        name: Peer(script, spec, onednn=True, backend=options.backend)
+        for name, script in scripts.items()
+        if name in names
+    }
     if options.opennmt_tf:
         # It has no bfloat16 on a CPU.
         work, python = spec | {"dtype": "float32"}, options.opennmt_tf / "bin" / "python"
@@ -41,6 +46,8 @@ def row(preset: str, dtype: str, names: Collection[str], steps: int, options: ar
     end(peers)
     found = Row(f"train-step {preset} {dtype}", "target tokens/s", figures, notes)
     gigaflops = found.median("ours") * flops_per_target_token(spec) / 1e9
+    if product := peers["ours"].facts.get("product"):
+        notes[f"of a product by {options.backend}, {product:,.0f} GFLOP/s"] = f"{gigaflops / product:.0%}"
     return found._replace(reached={f"{dtype} product, GFLOP/s": gigaflops})
 
 

@@ -26,6 +26,20 @@ def test_it_measures_and_writes_what_it_measured(tmp_path):
         assert min(row["figures"]["machine"]) <= row["medians"]["machine"] <= max(row["figures"]["machine"])
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_a_training_step_is_measured_on_a_backend(backend, tmp_path):
+    figures = tmp_path / "figures.json"
+    options = ["--presets", "small", "--dtypes", "float32", "--peers", "ours", "--backend", backend, "--rounds", "1"]
+    subprocess.run(
+        [sys.executable, str(SCRIPT), "--work", "train-step", *options, "--json", str(figures)],
+        check=True,
+        capture_output=True,
+    )
+    (row,) = json.loads(figures.read_text())
+    assert row["medians"]["ours"] > 0 and row["notes"]["parameters"]["ours"] == 2_875_392
+
+
 def test_a_ratio_says_how_many_times_better_the_first_is(monkeypatch):
     monkeypatch.syspath_prepend(SCRIPT.parent)
     from benchmarks.peer import Row

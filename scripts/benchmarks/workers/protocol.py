@@ -6,10 +6,20 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 
 def spec() -> dict[str, Any]:
     """Return the spec of what this process is to measure."""
     return json.loads(sys.argv[1])
+
+
+def random_ids(given: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return source ids [B, S] and target ids [B, T + 1]."""
+    rng = np.random.default_rng(0)
+    shapes = (given["batch"], given["source"]), (given["batch"], given["target"] + 1)
+    source, target = (rng.integers(4, given["vocabulary"], shape, np.int32) for shape in shapes)
+    return source, target
 
 
 def serve(work: Callable[..., Any], **facts: Any) -> None:

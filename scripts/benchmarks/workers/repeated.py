@@ -3,17 +3,8 @@
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 from protocol import serve
-
-
-def random_ids(given: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return source ids [B, S] and target ids [B, T + 1]."""
-    rng = np.random.default_rng(0)
-    shapes = (given["batch"], given["source"]), (given["batch"], given["target"] + 1)
-    source, target = (rng.integers(4, given["vocabulary"], shape, np.int32) for shape in shapes)
-    return source, target
 
 
 def repeated(batch: Any) -> tf.data.Dataset:

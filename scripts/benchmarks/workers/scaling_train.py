@@ -4,8 +4,7 @@ import functools
 
 import numpy as np
 import tensorflow as tf
-from protocol import serve
-from repeated import random_ids
+from protocol import random_ids, serve
 
 from tf_transformer.config import PRESETS, override
 from tf_transformer.training.fit import make_trainer

@@ -2,8 +2,8 @@
 
 import keras
 import keras_hub
-from protocol import spec
-from repeated import random_ids, repeated, serve_fit
+from protocol import random_ids, spec
+from repeated import repeated, serve_fit
 
 given = spec()
 if given["dtype"] != "float32":

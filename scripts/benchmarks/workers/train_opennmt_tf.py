@@ -4,8 +4,7 @@ import numpy as np
 import opennmt
 import tensorflow as tf
 from opennmt_model import opennmt_model
-from protocol import serve, spec
-from repeated import random_ids
+from protocol import random_ids, serve, spec
 
 given = spec()
 if given["dtype"] != "float32":

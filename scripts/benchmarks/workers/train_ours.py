@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import tensorflow as tf
-from protocol import spec
-from repeated import random_ids, repeated, serve_fit
+from protocol import random_ids, spec
+from repeated import repeated, serve_fit
 
 from tf_transformer.config import PRESETS, override
 from tf_transformer.training.fit import make_trainer
@@ -24,5 +24,5 @@ strategy = make_strategy(name) if name else tf.distribute.get_strategy()
 with strategy.scope():
     trainer = make_trainer(config)
 batch = repeated(((x, y[:, :-1]), y[:, 1:], weights))
-data = distribute(SimpleNamespace(dataset=lambda *part: batch), strategy)
+data = distribute(SimpleNamespace(dataset=lambda *part, **options: batch), strategy)
 serve_fit(trainer, data, trainer.trained.count_params())

@@ -3,8 +3,8 @@
 import keras
 import numpy as np
 import tensorflow as tf
-from protocol import spec
-from repeated import random_ids, repeated, serve_fit
+from protocol import random_ids, spec
+from repeated import repeated, serve_fit
 
 given = spec()
 if given["dtype"] != "float32":
