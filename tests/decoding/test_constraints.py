@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.decoding.test_decoding import END, exhaustive, search, tables
-from tf_transformer.decoding import Rules, beam_search
+from tests.decoding.test_decoding import END, beam_search, exhaustive, search, tables
+from tf_transformer.decoding import Rules
 
 VOCABULARY = 7
 INNER = [1, 4, 5, 6]

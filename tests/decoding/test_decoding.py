@@ -8,7 +8,16 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tf_transformer.decoding import Rules, Sentences, beam_search, greedy, length_penalty, sample
+from tf_transformer.decoding import (
+    BeamSearch,
+    ConstrainedBeamSearch,
+    RecordedBeamSearch,
+    Rules,
+    Sentences,
+    greedy,
+    length_penalty,
+    sample,
+)
 
 START, END = 2, 3
 RULES = Rules(START, END)
@@ -30,10 +39,15 @@ def scripted(table, attention=None):
     return step
 
 
+def beam_search(step, cache, sentences, rules, **options):
+    kind = ConstrainedBeamSearch if tf.is_tensor(sentences.phrases) else BeamSearch
+    return kind(step, rules, **options)(cache, sentences)
+
+
 def search(method, table, limits, rules=RULES, width=1, attention=None, **options):
     """Search twice, with tensors that grow and with tensors of a fixed size, and give what both have found."""
     count = len(limits)
-    given = options.keys() & {"prefix", "uniform", "covered", "phrases"}
+    given = options.keys() & {"prefix", "uniform", "coverage", "phrases"}
     tensors = {name: tf.constant(options.pop(name)) for name in given}
     sentences = Sentences(tf.constant(limits, tf.int32), context=tf.range(count), **tensors)
     if method is beam_search:
@@ -142,7 +156,7 @@ def test_coverage_is_rewarded_exactly(seed, alpha, beta, limit):
     attention = np.random.default_rng(seed).dirichlet(np.full(3, 0.3), size=(2, limit, vocabulary)) + 1e-6
     padded = np.pad(attention, [(0, 0)] * 3 + [(0, 1)])
     covered = np.float32([[0, 0, 0, 1]] * 2)
-    options = {"width": vocabulary**limit, "alpha": alpha, "beta": beta, "n_best": n, "covered": covered}
+    options = {"width": vocabulary**limit, "alpha": alpha, "beta": beta, "n_best": n, "coverage": covered}
     found = search(beam_search, table, [limit, limit], attention=padded, **options)
     for row, weights, best in zip(table, attention, found, strict=True):
         expected = exhaustive(row, limit, alpha, beta, weights)[:n]
@@ -179,7 +193,7 @@ def test_exact_stopping_misses_nothing_and_early_stopping_may(seed, width, alpha
         assert ids == expected_ids
     scores = [score for _, score, _ in exact]
     assert scores == sorted(scores, reverse=True)
-    for options in ({"early_stopping": True}, {"likely_stopping": True}):
+    for options in ({"stopping": "early"}, {"stopping": "heuristic"}):
         [sooner] = search(beam_search, table, [limit], width=width, alpha=alpha, **options)
         assert sooner[0][1] <= exact[0][1] + 1e-5
 
@@ -195,7 +209,7 @@ def test_likely_stopping_is_that_of_transformers(seed, width, alpha):
         return not live or worst >= live[0][0] / ((5 + length) / 6) ** alpha
 
     final = plain_search(table[0], 6, width, alpha, is_enough)
-    [found] = search(beam_search, table, [6], width=width, alpha=alpha, n_best=width, likely_stopping=True)
+    [found] = search(beam_search, table, [6], width=width, alpha=alpha, n_best=width, stopping="heuristic")
     for (ids, score, _), (expected_score, expected_ids) in zip(found, final, strict=False):
         assert score == pytest.approx(expected_score, abs=1e-4)
         assert ids == expected_ids
@@ -249,7 +263,7 @@ def steps_of(limits, **options):
 def test_a_search_stops_once_nothing_better_can_follow():
     """Sooner for the best one than for all three, and sooner still where it stops at three; never at the limit."""
     early, best, all_three = (
-        len(steps_of([12], **options)) for options in ({"early_stopping": True}, {"n_best": 1}, {"n_best": 3})
+        len(steps_of([12], **options)) for options in ({"stopping": "early"}, {"n_best": 1}, {"n_best": 3})
     )
     assert early < all_three < 12
     assert best <= all_three
@@ -262,9 +276,9 @@ def test_sentences_that_are_done_leave_the_batch():
 
 
 def test_what_is_out_of_range_is_refused():
-    for options in ({"beam_size": 0}, {"beam_size": 2, "n_best": 3}, {"beta": -1.0}):
+    for options in ({"beam_size": 0}, {"beam_size": 2, "n_best": 3}, {"beta": -1.0}, {"stopping": "never"}):
         with pytest.raises(ValueError, match="n_best must be 1 to beam_size"):
-            beam_search(None, (), None, RULES, **options)
+            BeamSearch(None, RULES, **options)
     for options in ({"temperature": 0.0}, {"top_p": 1.5}, {"top_p": 0.0}, {"top_k": -1}):
         with pytest.raises(ValueError, match="temperature must be above 0"):
             sample(None, (), None, RULES, **options)
@@ -391,7 +405,8 @@ def test_what_is_considered_leads_to_what_is_found(seed, limits, width):
     sentences = Sentences(tf.constant(limits, tf.int32), context=tf.range(len(limits)))
     arguments = scripted(table), tf.zeros([len(limits) * width], tf.int32), sentences, RULES
     plain = beam_search(*arguments, beam_size=width, n_best=width)
-    recorded, considered = beam_search(*arguments, beam_size=width, n_best=width, record=True)
+    step, cache, sentences, rules = arguments
+    recorded, considered = RecordedBeamSearch(step, rules, beam_size=width, n_best=width).considered(cache, sentences)
     np.testing.assert_array_equal(recorded.ids, plain.ids)
     np.testing.assert_allclose(recorded.scores, plain.scores, rtol=1e-5)
     for sentence, limit in enumerate(limits):

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer.data.plan import plan
-from tf_transformer.decoding import Rules, Sentences, beam_search, greedy, length_penalty
+from tf_transformer.decoding import BeamSearch, Rules, Sentences, greedy, length_penalty
 from tf_transformer.model import MultiHeadAttention, Transformer, scaled_dot_product_attention
 from tf_transformer.training import Adam, NoamSchedule, SmoothedCrossEntropy
 
@@ -186,7 +186,7 @@ LONG, SHORT = [5, 6, 7, 8, END], [4, END]
 
 def best(**settings):
     sentences = Sentences(tf.constant([9]))
-    found = beam_search(step_of(SHORT_OR_LONG), (), sentences, RULES, **{"beam_size": 3, **settings})
+    found = BeamSearch(step_of(SHORT_OR_LONG), RULES, **{"beam_size": 3, **settings})((), sentences)
     return np.trim_zeros(found.ids[0, 0].numpy()).tolist()
 
 

@@ -32,7 +32,7 @@ def test_the_site_builds_strictly_and_fetches_nothing():
         for fetched in re.findall(r"<(?:script|img|iframe)[^>]* src=\"?([^\" >]+)|<link[^>]* href=\"?([^\" >]+)", html):
             assert not re.match(r"(https?:)?//", "".join(fetched)), f"{page}: {fetched}"
     api = (SITE / "api" / "index.html").read_text("utf-8")
-    for name in ("Transformer", "MultiHeadAttention", "Translator", "SmoothedCrossEntropy", "beam_search"):
+    for name in ("Transformer", "MultiHeadAttention", "Translator", "SmoothedCrossEntropy", "BeamSearch"):
         assert re.search(rf'id="[\w.]*\.{name}"', api), name
     assert (SITE / "search.json").exists() or list(SITE.rglob("search*"))
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tf_transformer.config import DecodingConfig
-from tf_transformer.decoding import Rules, Sentences, beam_search, greedy
+from tf_transformer.decoding import BeamSearch, Rules, Sentences, greedy
 from tf_transformer.litert.search import Predicted, length_penalty, search
 from tf_transformer.tokenizers import END, PAD, START, UNKNOWN
 
@@ -66,25 +66,23 @@ def in_tensorflow(table, attention, limits, padding, decoding, n_best):
         decoding.no_repeat_ngram,
     )
     covered = tf.constant(padding, tf.float32) if decoding.coverage_penalty else ()
-    sentences = Sentences(tf.constant(limits), tf.range(len(limits)), covered=covered)
+    sentences = Sentences(tf.constant(limits), tf.range(len(limits)), coverage=covered)
     cache = tf.zeros([len(limits) * decoding.beam_size], tf.int32)
     if decoding.beam_size == 1:
         found = greedy(step, cache, sentences, rules)
         lengths = np.maximum(np.count_nonzero(found.ids, axis=2), 1)
         return found._replace(scores=found.log_probabilities / length_penalty(lengths, decoding))
-    return beam_search(
+    beam = BeamSearch(
         step,
-        cache,
-        sentences,
         rules,
         beam_size=decoding.beam_size,
         alpha=decoding.length_penalty,
         offset=decoding.length_penalty_offset,
         beta=decoding.coverage_penalty,
         n_best=n_best,
-        early_stopping=decoding.early_stopping,
-        likely_stopping=decoding.likely_stopping,
+        stopping=decoding.stopping,
     )
+    return beam(cache, sentences)
 
 
 @settings(max_examples=40, deadline=None)

@@ -113,6 +113,11 @@ class DecodingConfig(Section):
         """The number of hypotheses that a search keeps: beam_size, or one if it samples."""
         return 1 if self.temperature else self.beam_size
 
+    @property
+    def stopping(self) -> str:
+        """The rule by which a beam search stops: "early", "heuristic" or "exact"."""
+        return "early" if self.early_stopping else "heuristic" if self.likely_stopping else "exact"
+
     def check_beam(self, what: str) -> None:
         """Raise InputError if this is not a beam search; `what` says what only that does."""
         if self.hypotheses < 2:

@@ -1,11 +1,10 @@
-"""Beam search with a length penalty. By default it stops only when no unfinished hypothesis can still win."""
+"""Beam search with a length penalty (paper 6.1)."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.decoding.constraints import best_of_banks, next_tokens, no_progress, with_wanted
 from tf_transformer.decoding.hypotheses import (
     Hypotheses,
     Rules,
@@ -16,7 +15,9 @@ from tf_transformer.decoding.hypotheses import (
     repeat_until_done,
     token_before,
 )
-from tf_transformer.decoding.leaving import without_done
+from tf_transformer.decoding.leaving import drop_finished
+
+STOPPING = ("exact", "heuristic", "early")
 
 
 def length_penalty(length: Any, alpha: float, offset: float = 5.0) -> tf.Tensor:
@@ -28,42 +29,27 @@ def length_penalty(length: Any, alpha: float, offset: float = 5.0) -> tf.Tensor:
     return ((offset + tf.cast(length, tf.float32)) / (offset + 1.0)) ** alpha
 
 
-def coverage_reward(covered: tf.Tensor) -> tf.Tensor:
+def coverage_reward(coverage: tf.Tensor) -> tf.Tensor:
     """Return the sum over source positions of log(min(attention, 1)), at most 0 (Wu et al. 2016, equation 14).
 
     Args:
-        covered: [..., S], the attention that each position has received, summed over the target tokens.
+        coverage: [..., S], the attention that each position has received, summed over the target tokens.
     """
-    return tf.reduce_sum(tf.math.log(tf.clip_by_value(covered, 1e-9, 1.0)), axis=-1)
-
-
-class Considered(NamedTuple):
-    """The candidates of every step of a search, C of them for each of B sentences, the most probable first."""
-
-    tokens: tf.Tensor
-    """[B, T, C], int32: the token that continues a hypothesis"""
-    parents: tf.Tensor
-    """[B, T, C], int32: which of the K hypotheses it continues"""
-    places: tf.Tensor
-    """[B, T, C], int32: which of the K hypotheses of the next step it is; -1 if the search does not go on with it"""
-    log_probabilities: tf.Tensor
-    """[B, T, C], float32, of the hypothesis with this token; -inf where there is none"""
-    scores: tf.Tensor
-    """[B, T, C], float32: the score of a hypothesis that this token finishes; -inf for all others"""
+    return tf.reduce_sum(tf.math.log(tf.clip_by_value(coverage, 1e-9, 1.0)), axis=-1)
 
 
 class State(NamedTuple):
-    """The state of the loop: K unfinished hypotheses for each of the b sentences that are still being searched."""
+    """The state of a search: K unfinished hypotheses for each of the b sentences that are still being searched."""
 
     sentences: Sentences
     """the b sentences"""
-    places: tf.Tensor
+    sentence_indices: tf.Tensor
     """[b]: the row of `results` that belongs to each sentence"""
     ids: tf.Tensor
     """[b, K, T]"""
     log_probabilities: tf.Tensor
     """[b, K]; -inf where there is no hypothesis"""
-    covered: Any
+    coverage: Any
     """[b, K, S]: the attention that source positions have received; () without a coverage penalty"""
     cache: Any
     """the cache of the step function; tensors [b * K, ...]"""
@@ -71,203 +57,236 @@ class State(NamedTuple):
     """the K best final hypotheses of each of the b sentences"""
     results: Any
     """final hypotheses of all sentences, outdated for the b sentences; () where no sentence leaves the batch"""
-    considered: Any = ()
-    """the candidates of all steps so far, if they are recorded; otherwise ()"""
-    progress: Any = ()
-    """how far the K hypotheses have written the phrases of their sentence; () without phrases"""
-
-    def is_live(self) -> tf.Tensor:
-        """Return [b], boolean: whether each sentence is still being searched."""
-        return tf.reduce_any(self.log_probabilities > -np.inf, axis=1)
+    extra: Any = ()
+    """what another kind of search keeps of each sentence, or of each of its hypotheses"""
 
 
 class Continuations(NamedTuple):
     """The C most probable ways to continue the K hypotheses of b sentences by one token, the best first."""
 
-    ids: tf.Tensor
-    """[b, C, T]"""
-    log_probabilities: tf.Tensor
+    tokens: tf.Tensor
     """[b, C]"""
     parents: tf.Tensor
     """[b, C]: which of the K hypotheses each continues"""
+    ids: tf.Tensor
+    """[b, C, T]: the hypothesis with its token"""
+    log_probabilities: tf.Tensor
+    """[b, C], of the hypothesis with its token"""
     is_final: tf.Tensor
     """[b, C], boolean: whether it has its end token or has reached its limit"""
-    progress: Any
-    """how far each has written the phrases; () without phrases"""
+    scores: tf.Tensor
+    """[b, C], float32, of those that are final; -inf for all others"""
+    extra: Any = ()
+    """as in `State`, of the hypothesis with its token"""
 
 
-def beam_search(
-    step: Step,
-    cache: Any,
-    sentences: Sentences,
-    rules: Rules,
-    *,
-    beam_size: int = 4,
-    alpha: float = 0.6,
-    offset: float = 5.0,
-    beta: float = 0.0,
-    n_best: int = 1,
-    early_stopping: bool = False,
-    likely_stopping: bool = False,
-    capacity: Any = None,
-    record: bool = False,
-) -> Any:
-    """Search for the hypotheses with the highest log-probability / ((k + length) / (k + 1))^alpha.
+class BeamSearch:
+    """Searches for the hypotheses with the highest log-probability / ((k + length) / (k + 1))^alpha.
 
-    A hypothesis is final once it has its end token or reaches its limit. The search for a sentence ends when no
-    unfinished hypothesis can still beat its `n_best` best final ones. That is certain because a log-probability never
-    rises, no length penalty is larger than that of the limit, and a coverage reward is at most 0. Finished sentences
-    leave the batch.
-
-    If sentences have `phrases`, a hypothesis cannot end before it contains all of them, in any order. The beam is
-    shared out among hypotheses by how many of these tokens they have (dynamic beam allocation, Post and Vilar 2018). So
-    whatever the beam size is, they are found if the limit has room for all of them and the end token. A prefix comes
-    first. A sentence with limit 0 has its empty hypothesis only if it has no phrases.
+    A hypothesis is final once it has its end token or reaches its limit. At every step, the K best unfinished ones are
+    kept by probability; the penalties rank final ones only. Finished sentences leave the batch.
 
     Args:
         step: gives the logits of the next token.
-        cache: the cache for the first step, with `beam_size` rows for each sentence.
-        sentences: the B sentences.
         rules: which tokens a hypothesis may contain.
-        beam_size: hypotheses kept at every step, K (paper 6.1: 4). Unfinished ones are kept by probability; the
-            penalties rank final ones only.
+        beam_size: hypotheses kept at every step, K (paper 6.1: 4).
         alpha: exponent of the length penalty (paper 6.1: 0.6); 0 ranks by log-probability alone.
         offset: k in the length penalty.
         beta: weight of the coverage penalty, at least 0. Above 0, `beta * coverage_reward` is added to a score, and
-            `sentences` must have `covered`.
+            the sentences must have `coverage`.
         n_best: hypotheses to return, N; at most `beam_size`.
-        early_stopping: stop searching a sentence once it has `beam_size` final hypotheses, as most toolkits do. This
-            takes fewer steps, but may miss a better hypothesis.
-        likely_stopping: stop searching a sentence once it has `beam_size` final hypotheses and no unfinished one would
-            beat the worst of them if it ended now, as transformers and others do by default. With a large alpha, a
-            longer hypothesis might still win. To rule that out takes about as many steps as the limit allows.
+        stopping: when the search for a sentence ends. "exact": when no unfinished hypothesis can still beat its
+            `n_best` best final ones. That is certain because a log-probability never rises, no length penalty is larger
+            than that of the limit, and a coverage reward is at most 0. "heuristic": once it has `beam_size` final
+            hypotheses and no unfinished one would beat the worst of them if it ended now, as transformers and others
+            do. With a large alpha, a longer hypothesis might still win; to rule that out takes about as many steps as
+            the limit allows. "early": once it has `beam_size` final hypotheses, as most toolkits do. This takes fewer
+            steps, but may miss a better hypothesis.
         capacity: as in `greedy`.
-        record: whether to return the candidates of all steps as well. No sentence leaves the batch then.
-
-    Returns:
-        `Hypotheses`, N per sentence; their scores are the penalised log-probabilities. With `record`, a pair of them
-        and of `Considered`.
 
     Raises:
         ValueError: an argument is out of its range.
     """
-    if not (1 <= n_best <= beam_size and beta >= 0):
-        raise ValueError(f"n_best must be 1 to beam_size, beta at least 0. Received: {n_best=}, {beam_size=}, {beta=}")
-    size, width = tf.shape(sentences.limits)[0], beam_size
-    none = Hypotheses(
-        ids=no_tokens([size, width], capacity),
-        scores=tf.fill([size, width], -np.inf),
-        log_probabilities=tf.fill([size, width], -np.inf),
-    )
-    first = tf.where((tf.range(width) == 0) & (sentences.limits[:, None] > 0), 0.0, -np.inf)
-    covered = tf.repeat(sentences.covered[:, None], width, axis=1) if beta else ()
-    numbers, values = (tf.zeros([size, 0, 2 * width], dtype) for dtype in (tf.int32, tf.float32))
-    considered = Considered(numbers, numbers, numbers, values, values) if record else ()
-    is_constrained = tf.is_tensor(sentences.phrases)
-    if is_constrained:  # one phrase and one token more, so that there is a largest of them
-        sentences = sentences._replace(phrases=tf.pad(sentences.phrases, [[0, 0], [0, 1], [0, 1]]))
-    progress = no_progress(sentences.phrases, width) if is_constrained else ()
-    state = State(sentences, tf.range(size), none.ids, first, covered, cache, none, (), considered, progress)
-    leaves = capacity is None and not record
-    if leaves:
-        state = without_done(state._replace(results=none), state.is_live(), none, width)
 
-    def continued(position: tf.Tensor, state: State) -> tuple[Continuations, Any, Any]:
-        """Return the continuations, the attention received by then [b, K, S] and the cache."""
-        b = tf.shape(state.places)[0]
-        rows = tf.reshape(state.ids, [b * width, tf.shape(state.ids)[2]])
-        last = token_before(rows, position, state.sentences, rules)
-        logits, attention, cache = step(last, position, state.cache, state.sentences.context)
-        prefix = state.sentences.prefix
-        prefix = tf.repeat(prefix, width, axis=0) if tf.is_tensor(prefix) else ()
-        may_end = tf.reshape(state.progress.are_all_met(), [-1]) if is_constrained else ()
-        allowed = rules.apply(logits, rows, position, prefix, may_end)
-        # The best tokens of each hypothesis suffice to find the best of all, without log-probabilities [R, V].
-        values, tokens = tf.math.top_k(allowed, tf.minimum(2 * width, tf.shape(logits)[1]))
-        if is_constrained:
-            wanted = tf.reshape(next_tokens(state.progress, state.sentences.phrases), [b * width, -1])
-            values, tokens = with_wanted(values, tokens, wanted, logits, position, prefix)
+    def __init__(
+        self,
+        step: Step,
+        rules: Rules,
+        *,
+        beam_size: int = 4,
+        alpha: float = 0.6,
+        offset: float = 5.0,
+        beta: float = 0.0,
+        n_best: int = 1,
+        stopping: str = "exact",
+        capacity: Any = None,
+    ):
+        if not (1 <= n_best <= beam_size and beta >= 0 and stopping in STOPPING):
+            raise ValueError(
+                f"n_best must be 1 to beam_size, beta at least 0, stopping one of {', '.join(STOPPING)}. "
+                f"Received: {n_best=}, {beam_size=}, {beta=}, {stopping=}"
+            )
+        self.step, self.rules = step, rules
+        self.beam_size, self.n_best = beam_size, n_best
+        self.alpha, self.offset, self.beta = alpha, offset, beta
+        self.stopping = stopping
+        self.capacity = capacity
+        self.drops_finished = capacity is None
+
+    def __call__(self, cache: Any, sentences: Sentences) -> Hypotheses:
+        """Search.
+
+        Args:
+            cache: the cache for the first step, with `beam_size` rows for each sentence.
+            sentences: the B sentences. One with limit 0 has an empty hypothesis.
+
+        Returns:
+            `n_best` hypotheses for each sentence; their scores are the penalised log-probabilities.
+        """
+        return self.result(self.run(cache, sentences), sentences)
+
+    def run(self, cache: Any, sentences: Sentences) -> State:
+        """Return the state after the last step."""
+        first = self.without_finished(self.begin(cache, sentences))
+        return repeat_until_done(self.advance, lambda state: state.log_probabilities > -np.inf, first)
+
+    def begin(self, cache: Any, sentences: Sentences) -> State:
+        """Return the state before the first step: one empty hypothesis for each sentence."""
+        size, width = tf.shape(sentences.limits)[0], self.beam_size
+        nothing = tf.fill([size, width], -np.inf)
+        none = Hypotheses(no_tokens([size, width], self.capacity), nothing, nothing)
+        first = tf.where((tf.range(width) == 0) & (sentences.limits[:, None] > 0), 0.0, -np.inf)
+        coverage = tf.repeat(sentences.coverage[:, None], width, axis=1) if self.beta else ()
+        results = none if self.drops_finished else ()
+        return State(sentences, tf.range(size), none.ids, first, coverage, cache, none, results)
+
+    def advance(self, position: tf.Tensor, state: State) -> State:
+        """Return the state after one more token."""
+        logits, attention, cache = self.step(
+            token_before(self.rows(state.ids), position, state.sentences, self.rules),
+            position,
+            state.cache,
+            state.sentences.context,
+        )
+        if self.beta:
+            state = state._replace(coverage=state.coverage + tf.reshape(attention, tf.shape(state.coverage)))
+        new = self.continuations(position, state, logits)
+        ended = Hypotheses(new.ids, new.scores, new.log_probabilities)
+        state = state._replace(cache=cache, final=_best(state.final, ended, self.beam_size))
+        return self.without_finished(self.keep(position + 1, state, new))
+
+    def continuations(self, position: tf.Tensor, state: State, logits: tf.Tensor) -> Continuations:
+        """Return the best continuations of all hypotheses, given the logits [b * K, V] of their next tokens."""
+        size, width = tf.shape(state.log_probabilities)[0], self.beam_size
+        # The best tokens of each hypothesis suffice to find the best of all, without log-probabilities [b * K, V].
+        values, tokens = self.best_tokens(position, state, logits)
         gained = values - tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
-        choices = tf.shape(values)[1]
-        total = state.log_probabilities[:, :, None] + tf.reshape(gained, [b, width, choices])
-        total, tokens = (tf.reshape(tensor, [b, width * choices]) for tensor in (total, tokens))
-        is_final = (tokens == rules.end) | (position + 1 >= state.sentences.limits)[:, None]
-        best, chosen, progress = chosen_of(state, total, tokens, is_final)
+        choices = tf.shape(tokens)[1]
+        log_probabilities = state.log_probabilities[:, :, None] + tf.reshape(gained, [size, width, choices])
+        log_probabilities, tokens = (tf.reshape(each, [size, width * choices]) for each in (log_probabilities, tokens))
+        is_final = (tokens == self.rules.end) | (position + 1 >= state.sentences.limits)[:, None]
+        best, chosen, extra = self.choose(state, log_probabilities, tokens, is_final)
         parents = chosen // choices
-        token, is_final = (tf.gather(tensor, chosen, batch_dims=1) for tensor in (tokens, is_final))
-        ids = add_token(tf.gather(state.ids, parents, batch_dims=1), token, position, capacity)
-        covered = state.covered + tf.reshape(attention, tf.shape(state.covered)) if beta else ()
-        return Continuations(ids, best, parents, is_final, progress), covered, cache
+        tokens, is_final = (tf.gather(each, chosen, batch_dims=1) for each in (tokens, is_final))
+        ids = add_token(tf.gather(state.ids, parents, batch_dims=1), tokens, position, self.capacity)
+        new = Continuations(tokens, parents, ids, best, is_final, best, extra)
+        return new._replace(scores=self.scores(position + 1, state, new))
 
-    def chosen_of(
-        state: State, total: tf.Tensor, tokens: tf.Tensor, is_final: tf.Tensor
+    def best_tokens(self, position: tf.Tensor, state: State, logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the logits and the ids of the best tokens of each hypothesis, [b * K, at most 2 K] each."""
+        allowed = self.allowed(position, state, logits)
+        return tf.math.top_k(allowed, tf.minimum(2 * self.beam_size, tf.shape(allowed)[1]))
+
+    def allowed(self, position: tf.Tensor, state: State, logits: tf.Tensor) -> tf.Tensor:
+        """Return the logits [b * K, V] with -inf for the tokens that a hypothesis may not continue with."""
+        return self.rules.apply(logits, self.rows(state.ids), position, self.prefix(state))
+
+    def choose(
+        self, state: State, log_probabilities: tf.Tensor, tokens: tf.Tensor, is_final: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, Any]:
-        """Choose C of the candidates [b, M]: their log-probabilities and indices, [b, C] each, and their progress."""
-        count = tf.minimum(2 * width, tf.shape(total)[1])
-        if is_constrained:
-            return best_of_banks(state.progress, state.sentences.phrases, total, tokens, is_final, count)
-        return *tf.math.top_k(total, count), ()
+        """Return the best 2 K of the candidates [b, M]: log-probabilities and indices, [b, C] each, and their `extra`.
 
-    def final_scores(length: tf.Tensor, new: Continuations, covered: Any) -> tf.Tensor:
-        """Return the scores [b, C] of those continuations, of a length, that are final; -inf for the others."""
-        scores = new.log_probabilities / length_penalty(length, alpha, offset)
-        if beta:
-            scores += beta * tf.gather(coverage_reward(covered), new.parents, batch_dims=1)
+        There are M / K candidates for each hypothesis. Twice the beam is enough, because at most half of them end.
+        """
+        return *tf.math.top_k(log_probabilities, tf.minimum(2 * self.beam_size, tf.shape(tokens)[1])), ()
+
+    def scores(self, length: tf.Tensor, state: State, new: Continuations) -> tf.Tensor:
+        """Return the scores [b, C] of the continuations, of so many tokens, that are final; -inf for the others."""
+        scores = new.log_probabilities / length_penalty(length, self.alpha, self.offset)
+        if self.beta:
+            scores += self.beta * tf.gather(coverage_reward(state.coverage), new.parents, batch_dims=1)
         # A hypothesis that ends must be among the best K, just like one that continues.
-        is_kept = new.is_final & (tf.range(tf.shape(scores)[1]) < width)
+        is_kept = new.is_final & (tf.range(tf.shape(scores)[1]) < self.beam_size)
         return tf.where(is_kept, scores, -np.inf)
 
-    def is_enough(length: tf.Tensor, limits: tf.Tensor, final: Hypotheses, going_on: tf.Tensor) -> tf.Tensor:
-        """Return [b], boolean: whether to stop searching each sentence, by the stopping rule that was chosen."""
-        if early_stopping:
-            return final.scores[:, width - 1] > -np.inf
-        best = tf.reduce_max(going_on, axis=1)
-        if likely_stopping:
-            return final.scores[:, width - 1] >= best / length_penalty(length, alpha, offset)
-        longest = limits if alpha >= 0 else tf.fill(tf.shape(limits), length + 1)
-        return final.scores[:, n_best - 1] >= best / length_penalty(longest, alpha, offset)
-
-    def advance(position: tf.Tensor, state: State) -> State:
-        new, covered, cache = continued(position, state)
-        scores = final_scores(position + 1, new, covered)
-        final = _best(state.final, Hypotheses(new.ids, scores, new.log_probabilities), width)
-        # Continuations are in the order in which the search goes on with them.
-        order = tf.range(tf.shape(new.is_final)[1], 0, -1)
-        _, kept = tf.math.top_k(tf.where(new.is_final, 0, order), width)
-        going_on = tf.gather(tf.where(new.is_final, -np.inf, new.log_probabilities), kept, batch_dims=1)
-        enough = is_enough(position + 1, state.sentences.limits, final, going_on)
+    def keep(self, length: tf.Tensor, state: State, new: Continuations) -> State:
+        """Return the state that goes on with the K best continuations, of so many tokens, that are not final."""
+        kept = self.best_unfinished(new)
+        alive = tf.gather(tf.where(new.is_final, -np.inf, new.log_probabilities), kept, batch_dims=1)
+        is_over = self.is_over(length, state, tf.reduce_max(alive, axis=1))
         parents = tf.gather(new.parents, kept, batch_dims=1)
-        rows = tf.reshape(tf.range(tf.shape(state.places)[0])[:, None] * width + parents, [-1])
-        state = state._replace(
+        rows = tf.reshape(tf.range(tf.shape(parents)[0])[:, None] * self.beam_size + parents, [-1])
+        return state._replace(
             ids=tf.gather(new.ids, kept, batch_dims=1),
-            log_probabilities=tf.where(enough[:, None], -np.inf, going_on),
-            covered=tf.gather(covered, parents, batch_dims=1) if beta else (),
-            cache=tf.nest.map_structure(lambda kept: tf.gather(kept, rows), cache),
-            final=final,
-            progress=tf.nest.map_structure(lambda tensor: tf.gather(tensor, kept, batch_dims=1), new.progress),
+            log_probabilities=tf.where(is_over[:, None], -np.inf, alive),
+            coverage=tf.gather(state.coverage, parents, batch_dims=1) if self.beta else (),
+            cache=tf.nest.map_structure(lambda tensor: tf.gather(tensor, rows), state.cache),
+            extra=tf.nest.map_structure(lambda tensor: tf.gather(tensor, kept, batch_dims=1), new.extra),
         )
-        if record:
-            places = tf.where(kept[:, None] == tf.range(2 * width)[:, None], tf.range(width), -1)
-            places = tf.where(enough[:, None] | new.is_final, -1, tf.reduce_max(places, axis=2))
-            step = Considered(new.ids[:, :, position], new.parents, places, new.log_probabilities, scores)
-            both = zip(state.considered, step, strict=True)
-            state = state._replace(considered=Considered(*(tf.concat([a, b[:, None]], axis=1) for a, b in both)))
-        return without_done(state, state.is_live(), final, width) if leaves else state
 
-    state = repeat_until_done(advance, lambda state: state.log_probabilities > -np.inf, state)
-    found = state.results if leaves else state.final
-    found = tf.nest.map_structure(lambda tensor: tensor[:, :n_best], found)
-    there = found.scores > -np.inf
-    is_empty = sentences.limits <= 0
-    if is_constrained:
-        is_empty &= tf.reduce_all(sentences.phrases == 0, axis=[1, 2])
-    empty = is_empty[:, None] & (tf.range(n_best) == 0)
-    hypotheses = Hypotheses(
-        ids=tf.where(there[:, :, None], found.ids, rules.pad),
-        scores=tf.where(empty, 0.0, found.scores),
-        log_probabilities=tf.where(empty, 0.0, tf.where(there, found.log_probabilities, -np.inf)),
-    )
-    return (hypotheses, state.considered) if record else hypotheses
+    def best_unfinished(self, new: Continuations) -> tf.Tensor:
+        """Return the indices [b, K] of the best continuations that are not final; of others where there are fewer."""
+        order = tf.range(tf.shape(new.is_final)[1], 0, -1)  # they come in the order of their probabilities
+        return tf.math.top_k(tf.where(new.is_final, 0, order), self.beam_size)[1]
+
+    def is_over(self, length: tf.Tensor, state: State, best: tf.Tensor) -> tf.Tensor:
+        """Return [b], boolean: whether to stop searching each sentence.
+
+        Args:
+            length: the tokens written.
+            state: has the final hypotheses.
+            best: [b], the highest log-probability of an unfinished hypothesis.
+        """
+        worst = state.final.scores[:, self.beam_size - 1]
+        if self.stopping == "early":
+            return worst > -np.inf
+        if self.stopping == "heuristic":
+            return worst >= best / length_penalty(length, self.alpha, self.offset)
+        limits = state.sentences.limits
+        longest = limits if self.alpha >= 0 else tf.fill(tf.shape(limits), length + 1)
+        return state.final.scores[:, self.n_best - 1] >= best / length_penalty(longest, self.alpha, self.offset)
+
+    def without_finished(self, state: State) -> State:
+        """Return the state without its finished sentences, where these may leave the batch."""
+        if not self.drops_finished:
+            return state
+        is_live = tf.reduce_any(state.log_probabilities > -np.inf, axis=1)
+        return drop_finished(state, is_live, state.final, self.beam_size)
+
+    def result(self, state: State, sentences: Sentences) -> Hypotheses:
+        """Return what was found for all sentences."""
+        found = state.results if self.drops_finished else state.final
+        found = tf.nest.map_structure(lambda tensor: tensor[:, : self.n_best], found)
+        is_there = found.scores > -np.inf
+        is_empty = self.may_be_empty(sentences)[:, None] & (tf.range(self.n_best) == 0)
+        return Hypotheses(
+            ids=tf.where(is_there[:, :, None], found.ids, self.rules.pad),
+            scores=tf.where(is_empty, 0.0, found.scores),
+            log_probabilities=tf.where(is_empty, 0.0, tf.where(is_there, found.log_probabilities, -np.inf)),
+        )
+
+    def may_be_empty(self, sentences: Sentences) -> tf.Tensor:
+        """Return [B], boolean: whether each sentence has the empty hypothesis, which is certain."""
+        return sentences.limits <= 0
+
+    def rows(self, ids: tf.Tensor) -> tf.Tensor:
+        """[b, K, T] -> [b * K, T]."""
+        return tf.reshape(ids, [tf.shape(ids)[0] * self.beam_size, tf.shape(ids)[2]])
+
+    def prefix(self, state: State) -> Any:
+        """Return the prefix [b * K, P] of each hypothesis; () for none."""
+        prefix = state.sentences.prefix
+        return tf.repeat(prefix, self.beam_size, axis=0) if tf.is_tensor(prefix) else ()
 
 
 def _best(old: Hypotheses, new: Hypotheses, count: int) -> Hypotheses:

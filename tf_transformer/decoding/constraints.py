@@ -1,11 +1,12 @@
-"""Phrases that a hypothesis must contain: beam search with dynamic beam allocation (Post and Vilar 2018)."""
+"""Beam search for hypotheses that must contain phrases, with dynamic beam allocation (Post and Vilar 2018)."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.decoding.hypotheses import prefix_at
+from tf_transformer.decoding.beam import BeamSearch, State
+from tf_transformer.decoding.hypotheses import Sentences, prefix_at
 
 
 class Progress(NamedTuple):
@@ -19,6 +20,46 @@ class Progress(NamedTuple):
     def are_all_met(self) -> tf.Tensor:
         """Return [b, K], boolean: whether each hypothesis contains all phrases."""
         return tf.reduce_all(self.met, axis=2)
+
+
+class ConstrainedBeamSearch(BeamSearch):
+    """Beam search for sentences that have `phrases`, which it writes in any order.
+
+    A hypothesis cannot end before it contains all phrases of its sentence. The beam is shared out among hypotheses by
+    how many of these tokens they have. So whatever the beam size is, the phrases are found if the limit has room for
+    all of them and the end token. A prefix comes first. A sentence with limit 0 has its empty hypothesis only if it has
+    no phrases.
+    """
+
+    def begin(self, cache: Any, sentences: Sentences) -> State:
+        """As in `BeamSearch`; `extra` is the `Progress` of the hypotheses."""
+        # One phrase and one token more, so that there is a largest of them.
+        phrases = tf.pad(sentences.phrases, [[0, 0], [0, 1], [0, 1]])
+        state = super().begin(cache, sentences._replace(phrases=phrases))
+        return state._replace(extra=no_progress(phrases, self.beam_size))
+
+    def allowed(self, position: tf.Tensor, state: State, logits: tf.Tensor) -> tf.Tensor:
+        """As in `BeamSearch`, without the end token for a hypothesis that lacks a phrase."""
+        may_end = tf.reshape(state.extra.are_all_met(), [-1, 1])
+        is_end = tf.range(tf.shape(logits)[1]) == self.rules.end
+        return tf.where(is_end & ~may_end, -np.inf, super().allowed(position, state, logits))
+
+    def best_tokens(self, position: tf.Tensor, state: State, logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """As in `BeamSearch`, with the tokens that continue phrases after them."""
+        values, tokens = super().best_tokens(position, state, logits)
+        wanted = tf.reshape(next_tokens(state.extra, state.sentences.phrases), [tf.shape(logits)[0], -1])
+        return with_wanted(values, tokens, wanted, logits, position, self.prefix(state))
+
+    def choose(
+        self, state: State, log_probabilities: tf.Tensor, tokens: tf.Tensor, is_final: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, Any]:
+        """As in `BeamSearch`, of each bank."""
+        count = tf.minimum(2 * self.beam_size, tf.shape(tokens)[1])
+        return best_of_banks(state.extra, state.sentences.phrases, log_probabilities, tokens, is_final, count)
+
+    def may_be_empty(self, sentences: Sentences) -> tf.Tensor:
+        """As in `BeamSearch`; a sentence with phrases has no empty hypothesis."""
+        return super().may_be_empty(sentences) & tf.reduce_all(sentences.phrases == 0, axis=[1, 2])
 
 
 def no_progress(phrases: tf.Tensor, width: int) -> Progress:

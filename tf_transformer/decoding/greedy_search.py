@@ -15,7 +15,7 @@ from tf_transformer.decoding.hypotheses import (
     repeat_until_done,
     token_before,
 )
-from tf_transformer.decoding.leaving import without_done
+from tf_transformer.decoding.leaving import drop_finished
 
 Choose = Callable[[tf.Tensor, tf.Tensor, Sentences], tf.Tensor]
 """`(logits [B, V], position, sentences) -> tokens [B]`; the logits of forbidden tokens are -inf."""
@@ -25,7 +25,7 @@ class State(NamedTuple):
     """The state of the loop for the b sentences that are still in the batch."""
 
     sentences: Sentences
-    places: tf.Tensor
+    sentence_indices: tf.Tensor
     """[b]: the row of `results` that belongs to each sentence"""
     ids: tf.Tensor
     """[b, T]"""
@@ -72,7 +72,7 @@ def one_path(
     size = tf.shape(sentences.limits)[0]
     state = State(
         sentences=sentences,
-        places=tf.range(size),
+        sentence_indices=tf.range(size),
         ids=no_tokens([size], capacity),
         log_probabilities=tf.zeros([size]),
         is_live=sentences.limits > 0,
@@ -82,7 +82,7 @@ def one_path(
     leaves = capacity is None
     if leaves:
         state = state._replace(results=state.found())
-        state = without_done(state, state.is_live, state.found())
+        state = drop_finished(state, state.is_live, state.found())
 
     def advance(position: tf.Tensor, state: State) -> State:
         last = token_before(state.ids, position, state.sentences, rules)
@@ -97,7 +97,7 @@ def one_path(
             is_live=state.is_live & (token != rules.end) & (position + 1 < state.sentences.limits),
             cache=cache,
         )
-        return without_done(state, state.is_live, state.found()) if leaves else state
+        return drop_finished(state, state.is_live, state.found()) if leaves else state
 
     state = repeat_until_done(advance, lambda state: state.is_live, state)
     return state.results if leaves else state.found()

@@ -37,7 +37,7 @@ class Sentences(NamedTuple):
     """[B, P], int32: tokens that hypotheses must begin with, padded with 0; () for none"""
     uniform: Any = ()
     """[B, at least the largest limit], float32, at least 0 and below 1: random numbers for sampling; () without it"""
-    covered: Any = ()
+    coverage: Any = ()
     """[B, S], float32: the attention that source positions start with: 1 where there is nothing to cover, such as
     padding, and 0 elsewhere; () without a coverage penalty"""
     phrases: Any = ()
@@ -66,9 +66,7 @@ class Rules(NamedTuple):
     no_repeat_ngram: int = 0
     """size of the n-grams that a hypothesis may not repeat; 0 allows all repeats"""
 
-    def apply(
-        self, logits: tf.Tensor, ids: tf.Tensor, position: tf.Tensor, prefix: Any = (), may_end: Any = ()
-    ) -> tf.Tensor:
+    def apply(self, logits: tf.Tensor, ids: tf.Tensor, position: tf.Tensor, prefix: Any = ()) -> tf.Tensor:
         """Return logits [R, V] with -inf for the tokens that are not allowed at a position.
 
         Args:
@@ -76,7 +74,6 @@ class Rules(NamedTuple):
             ids: [R, at least position], the tokens before it.
             position: 0 or more, scalar.
             prefix: [R, P], tokens that override all other rules; or ().
-            may_end: [R], boolean: whether each row may have its end token, where it is allowed otherwise; () for all.
         """
         vocabulary = tf.shape(logits)[-1]
         is_end = tf.one_hot(self.end, vocabulary, True, False)
@@ -89,8 +86,6 @@ class Rules(NamedTuple):
         if self.no_repeat_ngram:
             refused |= _completes_a_repeated_ngram(ids, position, self.no_repeat_ngram, vocabulary)
             refused &= ~(is_end & tf.reduce_all(refused, axis=1, keepdims=True))
-        if tf.is_tensor(may_end):
-            refused |= is_end & ~may_end[:, None]
         if tf.is_tensor(prefix):
             here = prefix_at(prefix, position)
             forced = tf.one_hot(here, vocabulary, False, True)
@@ -144,13 +139,13 @@ def token_before(ids: tf.Tensor, position: tf.Tensor, sentences: Sentences, rule
     return tf.gather(tf.concat([first[:, None], ids], axis=1), position, axis=1)
 
 
-def store(results: Hypotheses, found: Hypotheses, places: tf.Tensor) -> Hypotheses:
-    """Return `results` with `found` in the rows `places`; the ids of `found` are not the shorter ones."""
+def store(results: Hypotheses, found: Hypotheses, indices: tf.Tensor) -> Hypotheses:
+    """Return `results` with `found` in the rows `indices`; the ids of `found` are not the shorter ones."""
     more = tf.shape(found.ids)[2] - tf.shape(results.ids)[2]
     padded = results._replace(ids=tf.pad(results.ids, [[0, 0], [0, 0], [0, more]]))
     count = tf.shape(results.scores)[0]
     # The row of `results` followed by `found` that each row becomes. Scattering the rows themselves fails if empty.
-    rows = tf.tensor_scatter_nd_update(tf.range(count), places[:, None], count + tf.range(tf.size(places)))
+    rows = tf.tensor_scatter_nd_update(tf.range(count), indices[:, None], count + tf.range(tf.size(indices)))
     return tf.nest.map_structure(lambda old, new: tf.gather(tf.concat([old, new], axis=0), rows), padded, found)
 
 

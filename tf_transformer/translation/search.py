@@ -7,11 +7,13 @@ import tensorflow as tf
 
 from tf_transformer.config import DecodingConfig
 from tf_transformer.decoding import (
+    BeamSearch,
     Considered,
+    ConstrainedBeamSearch,
     Hypotheses,
+    RecordedBeamSearch,
     Rules,
     Sentences,
-    beam_search,
     greedy,
     length_penalty,
     sample,
@@ -63,8 +65,8 @@ class Search:
             prefix: [B, P], int32: tokens to begin with, then padding; () for none.
             languages: [B], int32: the tokens of the languages to translate to. The decoder reads them after its start
                 token; they are not part of the hypotheses. () if the model has only one language.
-            phrases: [B, C, L], int32: tokens that hypotheses must contain, as in `beam_search`, for which the limit of
-                a sentence is raised by their number; () for none.
+            phrases: [B, C, L], int32: tokens that hypotheses must contain, as in `ConstrainedBeamSearch`, for which the
+                limit of a sentence is raised by their number; () for none.
 
         Raises:
             InputError: n_best above the number of hypotheses; phrases for a search that does not take them.
@@ -161,11 +163,11 @@ class Search:
         is_fixed: bool = False,
         record: bool = False,
     ) -> Any:
-        """Search; with `is_fixed`, by tensors whose shapes do not change. `record` is as in `beam_search`."""
+        """Search; with `is_fixed`, by tensors whose shapes do not change. `record` also returns what is considered."""
         settings = self.decoding
         capacity = self._limit(tf.shape(ids)[1], 0) if is_fixed else None
-        covered = tf.cast(ids == PAD, tf.float32) if settings.coverage_penalty else ()
-        sentences = Sentences(limits, self.model.encode(ids), prefix, uniform, covered, phrases, languages)
+        coverage = tf.cast(ids == PAD, tf.float32) if settings.coverage_penalty else ()
+        sentences = Sentences(limits, self.model.encode(ids), prefix, uniform, coverage, phrases, languages)
         width = settings.hypotheses
         rows = tf.size(limits) * width
         step, cache = self._step, self.model.empty_cache(rows, capacity)
@@ -181,21 +183,19 @@ class Search:
             return self._penalised(sample(step, cache, sentences, rules, *cut, capacity=capacity))
         if width == 1:
             return self._penalised(greedy(step, cache, sentences, rules, capacity=capacity))
-        return beam_search(
-            step,
-            cache,
-            sentences,
-            rules,
+        beam: dict[str, Any] = dict(
             beam_size=width,
             alpha=settings.length_penalty,
             offset=settings.length_penalty_offset,
             beta=settings.coverage_penalty,
             n_best=n_best,
-            early_stopping=settings.early_stopping,
-            likely_stopping=settings.likely_stopping,
+            stopping=settings.stopping,
             capacity=capacity,
-            record=record,
         )
+        if record:
+            return RecordedBeamSearch(step, rules, **beam).considered(cache, sentences)
+        kind = ConstrainedBeamSearch if tf.is_tensor(phrases) else BeamSearch
+        return kind(step, rules, **beam)(cache, sentences)
 
     def _started(self, cache: Any, rows: tf.Tensor, memory: Any) -> Any:
         """Return an empty cache with the start token in it."""

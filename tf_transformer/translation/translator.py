@@ -104,8 +104,8 @@ class Translator(TensorTranslator):
             sentences: the sentences.
             n: the number of translations of each.
             numbers: their numbers, for warnings.
-            terms: for each sentence what its translations must contain, as in `beam_search`. The search writes the
-                tokens that the tokenizer gives for a term alone; more letters may follow its last one.
+            terms: for each sentence what its translations must contain, as in `ConstrainedBeamSearch`. The search
+                writes the tokens that the tokenizer gives for a term alone; more letters may follow its last one.
 
         Raises:
             InputError: n above the beam size; no languages, although the model has several; terms that no translation
