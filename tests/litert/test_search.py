@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tf_transformer.config import DecodingConfig
 from tf_transformer.decoding import BeamSearch, Rules, Sentences, greedy
-from tf_transformer.litert.search import Predicted, length_penalty, search
+from tf_transformer.litert import search as litert
+from tf_transformer.litert.search import Predicted, length_penalty
 from tf_transformer.tokenizers import END, PAD, START, UNKNOWN
 
 VOCABULARY, LENGTH, SOURCES = 11, 7, 5
@@ -116,7 +117,8 @@ def test_both_find_the_same(seed, limits, options):
     padding = np.arange(SOURCES) >= rng.integers(1, SOURCES + 1, size=(len(limits), 1))
     n_best = int(rng.integers(1, decoding.beam_size + 1))
     first = np.full(len(limits), START, np.int32)
-    ours = search(Scripted(table, attention, decoding.beam_size), first, limits, padding, decoding, n_best)
+    steps = Scripted(table, attention, decoding.beam_size)
+    ours = litert.BeamSearch(steps, decoding, n_best)(first, limits, padding)
     theirs = in_tensorflow(table, attention, limits, padding, decoding, n_best)
     ids = theirs.ids.numpy()[:, :, : ours.ids.shape[2]]
     np.testing.assert_array_equal(ours.ids, ids)

@@ -12,7 +12,7 @@ from tf_transformer.config.special_tokens import END, PAD, START, UNKNOWN
 from tf_transformer.errors import InputError
 from tf_transformer.litert.encoding import Directions, Encoded, encode_sources, encoded, padded, tokenised
 from tf_transformer.litert.model import CachedSteps, Model
-from tf_transformer.litert.search import Hypotheses, search
+from tf_transformer.litert.search import BeamSearch, Hypotheses
 from tf_transformer.runs.descriptions import LITERT_MODEL, Described, is_litert
 from tf_transformer.text.alignment import AlignedString
 from tf_transformer.text.batching import batches_of, warn_of_cut
@@ -244,7 +244,7 @@ class Translator:
         tokens = np.count_nonzero(ids, axis=1) - self._before
         limits = np.where([self._has_text(each) for each in sources], self._limits(tokens), 0)
         steps, first = self._begun(ids, sources, self.decoding.beam_size)
-        return search(steps, first, limits, ids == PAD, self.decoding, n)
+        return BeamSearch(steps, self.decoding, n)(first, limits, ids == PAD)
 
     def _has_text(self, source: Encoded) -> bool:
         """Say whether a source has tokens besides its language and its end token; see `has_text` of the search."""
