@@ -26,6 +26,7 @@ SERVING_MAY_IMPORT = {
     "errors",
     "litert",
     "runs.descriptions",
+    "runs.signatures",
     "serving",
     "storage.atomic",
     "text.alignment",

@@ -17,7 +17,8 @@ from tf_transformer.decoding.search_tree import search_tree
 from tf_transformer.errors import InputError
 from tf_transformer.export.model_card import card
 from tf_transformer.export.saved_model import export, foreign_ops
-from tf_transformer.runs.descriptions import OF_EXPORT, is_export
+from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT, is_export
+from tf_transformer.runs.signatures import SIGNATURES, signatures_of
 from tf_transformer.text.alignment import pharaoh
 from tf_transformer.tokenizers import END, UNKNOWN
 from tf_transformer.translation.exported import ExportedTranslator
@@ -31,14 +32,33 @@ def test_it_translates_as_the_run_does(copy_run, copy_export):
     assert exported.translate_strings([]) == []
 
 
-def test_the_signature(copy_run, copy_export):
-    function = tf.saved_model.load(str(copy_export)).signatures["serving_default"]
-    _, arguments = function.structured_input_signature
-    assert arguments == {"text": tf.TensorSpec([None], tf.string, name="text")}
-    outputs = function(text=tf.constant(SENTENCES))
-    assert outputs.keys() == {"translation", "score", "is_truncated"}
-    assert outputs["translation"].dtype == tf.string
-    assert outputs["score"].dtype == tf.float32
+def check_signatures(path, **of):
+    """The signatures of an export are those of the table."""
+    loaded, table = tf.saved_model.load(str(path)).signatures, signatures_of(**of)
+    assert set(loaded) == set(table)
+    for name, signature in table.items():
+        _, takes = loaded[name].structured_input_signature
+        assert takes == {given: tf.TensorSpec([None], tf.string, name=given) for given in signature.takes}
+        gives = loaded[name].structured_outputs
+        assert {output: tensor.dtype.name for output, tensor in gives.items()} == {
+            output: tensor.dtype for output, tensor in signature.gives.items()
+        }
+        for output, tensor in signature.gives.items():
+            assert gives[output].shape.rank in (len(tensor.shape.split()), None), f"{name} {output}"
+
+
+def test_the_signatures_are_those_of_the_table(copy_run, copy_export, tmp_path):
+    assert signatures_of(DecodingConfig(), has_languages=True) == {
+        name: signature._replace(takes=(*signature.takes, *(LANGUAGES if signature.is_directed else ())))
+        for name, signature in SIGNATURES.items()
+    }
+    check_signatures(copy_export, decoding=DecodingConfig(), has_languages=False)
+    greedy = DecodingConfig(beam_size=1)
+    check_signatures(export(copy_run, tmp_path / "greedy", greedy), decoding=greedy, has_languages=False)
+
+
+def test_the_default_signature(copy_run, copy_export):
+    outputs = tf.saved_model.load(str(copy_export)).signatures["serving_default"](text=tf.constant(SENTENCES))
     expected = Translator.load(copy_run).translate(tf.constant(SENTENCES))
     assert outputs["score"].numpy() == pytest.approx(expected.scores.numpy(), abs=1e-4)
     assert not outputs["is_truncated"].numpy().any()

@@ -17,6 +17,7 @@ from tf_transformer.export.ctranslate2 import export as export_ctranslate2
 from tf_transformer.export.saved_model import export
 from tf_transformer.importers.opening import import_model
 from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.runs.signatures import signatures_of
 from tf_transformer.runs.weights import build_model, weights
 from tf_transformer.translation.exported import ExportedTranslator
 from tf_transformer.translation.results import Languages
@@ -215,6 +216,9 @@ def test_exports_translate_between_any(run, loaded, found, tmp_path):
         assert [row[0][0] for row in exported.n_best_strings(texts, 2)] == mine.translate_strings(texts)
         assert exported.count_tokens(texts) == mine.count_tokens(texts)
     model = tf.saved_model.load(str(output))
+    table = signatures_of(decoding, has_languages=True)
+    takes = {name: set(each.structured_input_signature[1]) for name, each in model.signatures.items()}
+    assert takes == {name: set(signature.takes) for name, signature in table.items()}
     texts = tf.constant(first["sentences"][:5])
     default = model.signatures["serving_default"](text=texts)["translation"].numpy()
     assert [text.decode() for text in default] == translator_of(loaded, first, beam_size=2).translate_strings(

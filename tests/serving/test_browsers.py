@@ -1,6 +1,6 @@
 """Pages: our own, and those of others."""
 
-import asyncio
+import dataclasses
 import json
 import math
 
@@ -12,8 +12,6 @@ from tests.serving.conftest import TEXT
 from tf_transformer.errors import InputError
 from tf_transformer.serving.http.origin import origins
 from tf_transformer.serving.http.rest import make_app
-from tf_transformer.serving.http.texts import translated
-from tf_transformer.text.documents import segmenter
 
 ASKED = (
     ("/v1/models/copy:predict", {"instances": [TEXT]}),
@@ -187,20 +185,19 @@ def test_a_text_that_is_refused(client):
     assert client.post(path, json={"text": "a"}, headers=foreign).status_code == 403
 
 
-def test_a_sentence_that_is_too_long_is_translated_in_parts():
-    """By a translator that reads 11 characters, and makes them upper case."""
-
-    async def shout(sentences):
-        asked.append(sentences)
-        return [{"translations": [text[:11].upper()], "is_truncated": len(text) > 11} for text in sentences]
-
-    asked = []
-    text = "  one two three, four five six. x\n\n" + "y" * 23
-    document = asyncio.run(translated(text, segmenter("en"), shout))
-    assert document.translation == text.upper()
-    assert [part.text for part in document.parts][:3] == ["one two", "three,", "four five"]
-    assert asked[0] == ["one two three, four five six.", "x", "y" * 23]
-    assert "x" not in asked[1]  # what is done is not asked for again
+def test_a_sentence_that_is_too_long_is_translated_in_parts(client, exported, model, monkeypatch):
+    """By a model that reads 11 characters. All sentences are cut before any of them is translated."""
+    monkeypatch.setattr(model.version, "fits", lambda text: len(text) <= 11)
+    text = "  a b c d e f, g h i j kind. X\n\n" + "y" * 23
+    answer = client.post("/v1/models/copy:translate", json={"text": text}).json()
+    sentences = [sentence["text"] for sentence in answer["sentences"]]
+    assert sentences[:5] == ["a b c", "d e f,", "g h i", "j kind.", "X"]
+    assert all(len(sentence) <= 11 for sentence in sentences) and "".join(sentences[5:]) == "y" * 23
+    assert answer["translation"].split("\n\n")[0].startswith(f"  {exported.translate_strings(['a b c'])[0]} ")
+    monkeypatch.setattr(model, "limits", dataclasses.replace(model.limits, max_sentences=4))
+    monkeypatch.setattr(model.version, "run", lambda *_: pytest.fail("it was translated"))
+    refused = client.post("/v1/models/copy:translate", json={"text": text})
+    assert refused.status_code == 400 and "at most 4 sentences" in refused.json()["error"]
 
 
 def test_the_page_names_model_version_and_languages(client, model, monkeypatch):

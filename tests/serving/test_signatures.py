@@ -6,9 +6,9 @@ import threading
 import pytest
 import tensorflow as tf
 
+from tf_transformer.runs.signatures import DEFAULT
 from tf_transformer.serving import saved_model
 from tf_transformer.serving.limits import Limits, Refused
-from tf_transformer.serving.signatures import DEFAULT
 from tf_transformer.serving.version import Version
 
 

@@ -22,7 +22,7 @@ from tf_transformer.progress import progress_bar, waiting_for
 from tf_transformer.runs.descriptions import is_litert
 from tf_transformer.storage.lines import Arriving, decoded, opened
 from tf_transformer.text.batching import WINDOW, translate_lines
-from tf_transformer.text.documents import Segment, segmenter, translated_lines
+from tf_transformer.text.documents import Segment, fits_by, segmenter, translated_lines
 from tf_transformer.text.markup import MARKUP
 
 if TYPE_CHECKING:
@@ -134,9 +134,7 @@ def _chunks(
         at_once: whether a line waits for no other one.
     """
     if segment:
-        most = model.most_source
-        # Short sentences need not be counted: a token has at least one byte, of which NFKC makes up to 11 of one.
-        fits = lambda text: 11 * len(text.encode()) + 2 < most or model.count_tokens([text])[0] < most  # noqa: E731
+        fits = fits_by(model.count_tokens, model.most_source)
         kept = MARKUP if options.keep_markup else None
         of_sentences = lambda sentences: (text for [text] in translate(sentences))  # noqa: E731
         for some in ([line] for line in lines) if at_once else [lines]:

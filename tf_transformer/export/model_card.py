@@ -1,7 +1,9 @@
 """The README.md beside an export, for whoever finds it."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tf_transformer.runs.signatures import Signature
 from tf_transformer.runs.summaries import direction_of, summary_of
 
 CARD = """\
@@ -59,20 +61,16 @@ def litert_card(folder: str, description: dict[str, Any], file: str) -> str:
     return LITERT_CARD.format(folder=folder, description=file, **_facts(description, "between any of {listed} if told"))
 
 
-def card(
-    folder: str, description: dict[str, Any], file: str, signatures: dict[str, tuple[list[str], list[str]]]
-) -> str:
+def card(folder: str, description: dict[str, Any], file: str, signatures: Mapping[str, Signature]) -> str:
     """Return the README of an export.
 
     Args:
         folder: the name of its folder.
         description: what is written into `file`.
         file: the name of the description file.
-        signatures: the names of the inputs and of the outputs of each signature.
+        signatures: its signatures, by name.
     """
-    rows = [
-        f"| `{signature}` | {_names(takes)} | {_names(gives)} |" for signature, (takes, gives) in signatures.items()
-    ]
+    rows = [f"| `{name}` | {_names(each.takes)} | {_names(each.gives)} |" for name, each in signatures.items()]
     return CARD.format(
         folder=folder,
         signatures="\n".join(rows),
@@ -94,5 +92,5 @@ def _facts(description: dict[str, Any], others: str) -> dict[str, str]:
     )
 
 
-def _names(names: list[str]) -> str:
+def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)

@@ -4,7 +4,9 @@ import dataclasses
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
@@ -14,6 +16,19 @@ from tf_transformer.errors import InputError
 from tf_transformer.export.model_card import card
 from tf_transformer.export.warm_up import write_requests
 from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT
+from tf_transformer.runs.signatures import (
+    ALL_ATTENTION,
+    COUNT,
+    DEFAULT,
+    N_BEST,
+    SCORE,
+    STEPS,
+    TRANSLATE_TO,
+    WITH_ATTENTION,
+    WITH_TERMS,
+    Signature,
+    signatures_of,
+)
 from tf_transformer.runs.weights import RunOrRuns, count_of, load_runs
 from tf_transformer.storage.atomic import written_whole
 from tf_transformer.tokenizers import PAD
@@ -41,34 +56,9 @@ def export(
     search stay in float32, but translations are not quite the same. Beside it are requests for a server to warm up
     with, the configuration with its metrics, and a README.md.
 
-    These signatures take `text` (string, [B]). They give `is_truncated` (boolean, [B]: whether the sentence had more
-    than `decoding.max_source_length` tokens, and was cut), and besides:
-
-    - `serving_default`: `translation` (string, [B]), `score` (float32, [B]: summed log-probability);
-    - `translate_n_best`: `translations` (string, [B, n], where n is the beam size, or 1 with sampling), `scores`
-      (float32, [B, n]: log-probability divided by the length penalty), the best first;
-    - `translate_with_attention`: `translation`, `source_tokens` (string, [B, S]), `target_tokens` (string, [B, T]),
-      `attention` (float32, [B, T, S]: the mean of the heads of `decoding.attention_layer`), `alignment` (string, [B]:
-      which words belong together, such as "0-0 1-2", the source first);
-    - `attention`: `translation`, `source_tokens`, `target_tokens`, `read_tokens` (string, [B, R]), and `encoder`,
-      `decoder` and `cross` (float32, [B, layers, heads, rows, columns]: see `AllAttention`).
-
-    With a beam of 2 or more, `search_steps` takes `text` and `prefix_ids` (string, [B]: the numbers of target tokens
-    to begin with, with spaces between them). It gives `translation`, and for each step `target_ids`, `target_tokens`
-    [B, T] and the most probable next tokens, `next_ids`, `next_tokens` and `next_log_probabilities` [B, T, N]; and the
-    candidates of the search, `considered_tokens`, `parents`, `places`, `log_probabilities` and `scores` [B, steps, C]:
-    see `SearchSteps` and `Considered`. Without XLA, there is also `translate_with_terms`. It gives what
-    `translate_n_best` gives, and takes `terms` as well (string, [B]: what the translations must contain, several terms
-    with tabs between them). If a translation cannot, it is empty, with a score of -inf.
-
-    `score` takes `source` and `target` (string, [B]) and gives `log_probability` (float32, [B]: summed),
-    `token_log_probabilities` (float32, [B, T]), `tokens` (int32, [B]: the number in the target, including the end
-    token) and `is_truncated`. `count_tokens` takes `text` and gives `tokens` (int32, [B]: the number in the source).
-
-    If the model has several languages, `serving_default` translates between those of `decoding`. The other signatures
-    for translations and scores also take `source_language` and `target_language` (string, [B]), so that a batch may
-    have many directions. So does `translate_to`, which only such a model has, and which gives what `serving_default`
-    gives.
+    `runs.signatures` lists its signatures. If the model has several languages, `serving_default` translates between
+    those of `decoding`. The other signatures for translations and scores take the names of the languages too, so that
+    a batch may have many directions.
 
     Raises:
         InputError: the output exists; the run directory is not ours or has no checkpoint; the model has several
@@ -93,9 +83,8 @@ def export(
         with written_whole(output) as beside:
             translator = Translator(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, decoding)
             signatures = save(translator, beside)
-            inputs = {name: takes for name, (takes, _) in signatures.items()}
             known = {name: getattr(decoding, name) for name in LANGUAGES} | {"prefix_ids": "", "terms": ""}
-            write_requests(beside, inputs, translator.source_tokenizer, known)
+            write_requests(beside, signatures, translator.source_tokenizer, known)
             (beside / OF_EXPORT).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
             readme = card(output.name, description, OF_EXPORT.as_posix(), signatures)
             (beside / "README.md").write_text(readme, "utf-8")
@@ -109,56 +98,34 @@ def _reason(message: str) -> str:
     return re.sub(r"\s*\[Op:\w+\]$", "", message).rpartition("; ")[2]
 
 
-def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[str]]]:
-    """Write a translator as a SavedModel, and check that every runtime can run its graph.
-
-    Returns:
-        The names of the inputs and of the outputs of each signature.
-    """
-    n = translator.decoding.hypotheses
-    text, source, target = (tf.TensorSpec([None], tf.string, name=name) for name in ("text", "source", "target"))
-    prefix, terms = (tf.TensorSpec([None], tf.string, name=name) for name in ("prefix_ids", "terms"))
-    is_of_several = bool(translator.source_tokenizer.languages)
-    pair = [tf.TensorSpec([None], tf.string, name=name) for name in LANGUAGES] if is_of_several else []
+def save(translator: Translator, path: Path) -> dict[str, Signature]:
+    """Write a translator as a SavedModel, check that every runtime can run its graph, and return its signatures."""
 
     def named(languages: tuple[tf.Tensor, ...]) -> Languages | None:
         return Languages(*languages) if languages else None
 
-    def translated(text: tf.Tensor, languages: Languages | None) -> dict[str, tf.Tensor]:
-        found = translator.translate(text, languages)
+    def translate(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = translator.translate(text, named(languages))
         return {"translation": found.texts, "score": found.scores, "is_truncated": found.is_truncated}
 
-    @tf.function(input_signature=[text], autograph=False)
-    def serving_default(text: tf.Tensor) -> dict[str, tf.Tensor]:
-        return translated(text, None)
-
-    @tf.function(input_signature=[text, *pair], autograph=False)
-    def translate_to(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
-        return translated(text, named(languages))
-
-    @tf.function(input_signature=[text, *pair], autograph=False)
-    def translate_n_best(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
-        found = translator.translate_n_best(text, n, languages=named(languages))
-        return {"translations": found.texts, "scores": found.scores, "is_truncated": found.is_truncated}
-
-    @tf.function(input_signature=[text, terms, *pair], autograph=False)
-    def translate_with_terms(text: tf.Tensor, terms: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
+    def translate_with_terms(text: tf.Tensor, terms: Any, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
+        n = translator.decoding.hypotheses
         found = translator.translate_n_best(text, n, languages=named(languages), terms=terms)
         return {"translations": found.texts, "scores": found.scores, "is_truncated": found.is_truncated}
 
-    @tf.function(input_signature=[text, *pair], autograph=False)
+    def translate_n_best(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
+        return translate_with_terms(text, (), *languages)
+
     def translate_with_attention(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
         found = translator.translate_with_attention(text, named(languages))._asdict()
         found.pop("scores")
         links = word_alignment(found["source_tokens"], found["target_tokens"], found["attention"])
         return {"translation": found.pop("texts"), "alignment": links, **found}
 
-    @tf.function(input_signature=[text, *pair], autograph=False)
     def attention(text: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
         found = translator.translate_with_all_attention(text, named(languages))._asdict()
         return {"translation": found.pop("texts"), **found}
 
-    @tf.function(input_signature=[text, prefix, *pair], autograph=False)
     def search_steps(text: tf.Tensor, prefix_ids: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
         # A word that is no number must not fail a batch that a server made of several requests.
         words = tf.strings.split(prefix_ids)
@@ -169,36 +136,42 @@ def save(translator: Translator, path: Path) -> dict[str, tuple[list[str], list[
         considered.pop("tokens")
         return {"translation": found.pop("texts"), **found, **considered}
 
-    @tf.function(input_signature=[source, target, *pair], autograph=False)
     def score(source: tf.Tensor, target: tf.Tensor, *languages: tf.Tensor) -> dict[str, tf.Tensor]:
         found = translator.score(source, target, named(languages))._asdict()
         return {"log_probability": found.pop("log_probabilities"), "tokens": found.pop("lengths"), **found}
 
-    @tf.function(input_signature=[text], autograph=False)
     def count_tokens(text: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"tokens": translator.count(text)}
 
-    functions = [serving_default, translate_n_best, translate_with_attention, attention, score, count_tokens]
-    if n > 1:
-        functions.append(search_steps)
-    if n > 1 and not translator.decoding.jit_compile:
-        functions.append(translate_with_terms)
-    if is_of_several:
-        functions.append(translate_to)
+    functions: dict[str, Callable[..., dict[str, tf.Tensor]]] = {
+        DEFAULT: translate,
+        TRANSLATE_TO: translate,
+        N_BEST: translate_n_best,
+        WITH_TERMS: translate_with_terms,
+        WITH_ATTENTION: translate_with_attention,
+        ALL_ATTENTION: attention,
+        STEPS: search_steps,
+        SCORE: score,
+        COUNT: count_tokens,
+    }
+    signatures = signatures_of(translator.decoding, bool(translator.source_tokenizer.languages))
+    made = {
+        name: tf.function(
+            functions[name],
+            input_signature=[tf.TensorSpec([None], tf.string, name=name) for name in signature.takes],
+            autograph=False,
+        )
+        for name, signature in signatures.items()
+    }
     module = tf.Module()
     # Only the variables: Keras's own attributes do not belong in what a server loads.
     module.variables_of_model = [variable.value for variable in translator.model.weights]
     module.tokenizers = [translator.source_tokenizer, translator.target_tokenizer]
-    signatures = {function.__name__: function for function in functions}
-    tf.saved_model.save(module, os.fspath(path), signatures=signatures)
+    tf.saved_model.save(module, os.fspath(path), signatures=made)
     foreign = {op for op in foreign_ops(path) if not (translator.decoding.jit_compile and op.startswith("Xla"))}
     if foreign:
         raise RuntimeError(f"the exported graph has ops that not every runtime has: {', '.join(sorted(foreign))}")
-    concrete = {name: function.get_concrete_function() for name, function in signatures.items()}
-    return {
-        name: ([spec.name for spec in function.structured_input_signature[0]], list(function.structured_outputs))
-        for name, function in concrete.items()
-    }
+    return signatures
 
 
 def foreign_ops(path: Path) -> set[str]:

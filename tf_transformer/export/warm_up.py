@@ -9,6 +9,7 @@ from tensorflow_serving.apis.predict_pb2 import PredictRequest
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog, PredictLog
 
 from tf_transformer.runs.descriptions import WARM_UP
+from tf_transformer.runs.signatures import Signature
 from tf_transformer.tokenizers import END, SPACE_MARK, Tokenizer
 
 WORDS = 12
@@ -18,13 +19,13 @@ BATCHES = (1, 8)
 
 
 def write_requests(
-    model: Path, inputs: dict[str, list[str]], tokenizer: Tokenizer, known: Mapping[str, str | None]
+    model: Path, signatures: Mapping[str, Signature], tokenizer: Tokenizer, known: Mapping[str, str | None]
 ) -> None:
     """Write requests beside a SavedModel.
 
     Args:
         model: the folder of the SavedModel.
-        inputs: the names of the inputs of each signature.
+        signatures: its signatures, by name.
         tokenizer: of the source language; the sentence consists of words that it has.
         known: values for the inputs that are not given the sentence, such as languages and a prefix.
     """
@@ -32,10 +33,10 @@ def write_requests(
     sentence = " ".join([word for word in words if word][:WORDS]) or "a"
     (model / WARM_UP).parent.mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(os.fspath(model / WARM_UP)) as writer:
-        for signature, names in inputs.items():
+        for name, signature in signatures.items():
             for size in BATCHES:
                 request = PredictRequest()
-                request.model_spec.signature_name = signature
-                for name in names:
-                    request.inputs[name].CopyFrom(tf.make_tensor_proto([known.get(name, sentence)] * size))
+                request.model_spec.signature_name = name
+                for given in signature.takes:
+                    request.inputs[given].CopyFrom(tf.make_tensor_proto([known.get(given, sentence)] * size))
                 writer.write(PredictionLog(predict_log=PredictLog(request=request)).SerializeToString())

@@ -100,3 +100,14 @@ class Described:
     def languages(self) -> tuple[str, ...]:
         """The languages that the model translates between, each with a token; () if it has one direction."""
         return tuple(self.description.get("languages", ()))
+
+    @property
+    def most_source(self) -> int:
+        """The most source tokens that the search takes, including the end token.
+
+        Raises:
+            InputError: as `DecodingConfig.most_source`.
+        """
+        model = self.config.model
+        positions = model.max_positions if model.positions == "learned" else None
+        return self.config.decoding.most_source(positions, bool(self.languages))

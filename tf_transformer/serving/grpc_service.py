@@ -18,11 +18,11 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
+from tf_transformer.runs.signatures import DEFAULT
 from tf_transformer.serving.batching import Arrays
 from tf_transformer.serving.http.middleware import access
 from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import Model
-from tf_transformer.serving.signatures import DEFAULT
 from tf_transformer.serving.tensors import columns_of
 
 CODES = {

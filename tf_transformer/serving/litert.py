@@ -10,41 +10,25 @@ from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
+from tf_transformer.runs.signatures import (
+    COUNT,
+    DEFAULT,
+    N_BEST,
+    SCORE,
+    TRANSLATE_TO,
+    WITH_ATTENTION,
+    Output,
+    Signature,
+    signatures_of,
+)
 from tf_transformer.serving.batching import Arrays
-from tf_transformer.serving.signatures import COUNT, DEFAULT, Signatures
+from tf_transformer.serving.signatures import Signatures
 from tf_transformer.serving.tensors import Columns
 from tf_transformer.text.alignment import pharaoh
 
 if TYPE_CHECKING:
     from tf_transformer.litert import Translator
     from tf_transformer.litert.translator import Found
-
-Outputs = dict[str, tuple[tf.DType, list[int | None]]]
-"""For each output, its type and shape."""
-SHAPES: dict[str, tuple[tuple[str, ...], Outputs]] = {
-    DEFAULT: (("text",), {"translation": (tf.string, [None]), "score": (tf.float32, [None])}),
-    "translate_n_best": (("text",), {"translations": (tf.string, [None, None]), "scores": (tf.float32, [None, None])}),
-    "translate_with_attention": (
-        ("text",),
-        {
-            "translation": (tf.string, [None]),
-            "alignment": (tf.string, [None]),
-            "source_tokens": (tf.string, [None, None]),
-            "target_tokens": (tf.string, [None, None]),
-            "attention": (tf.float32, [None, None, None]),
-        },
-    ),
-    "score": (
-        ("source", "target"),
-        {
-            "log_probability": (tf.float32, [None]),
-            "token_log_probabilities": (tf.float32, [None, None]),
-            "tokens": (tf.int32, [None]),
-        },
-    ),
-    COUNT: (("text",), {"tokens": (tf.int32, [None])}),
-}
-"""For each signature, its inputs and outputs."""
 
 
 def load(path: Path) -> Signatures:
@@ -59,25 +43,21 @@ def load(path: Path) -> Signatures:
         raise InputError(f"{path}: {error}") from None
     translator = Translator.load(path)
     functions = Functions(translator)
-    several = bool(translator.source.languages)
-    shapes = dict(SHAPES) | ({"translate_to": SHAPES[DEFAULT]} if several else {})
-    definitions: dict[str, SignatureDef] = {}
-    for name, (takes, gives) in shapes.items():
-        directed = LANGUAGES if several and name not in (DEFAULT, COUNT) else ()
-        cut: Outputs = {} if name == COUNT else {"is_truncated": (tf.bool, [None])}
-        if name == "translate_n_best":
-            gives = {key: (kind, [None, translator.decoding.beam_size]) for key, (kind, _) in gives.items()}
-        definitions[name] = _definition((*takes, *directed), gives | cut)
-    return Signatures(path, definitions, functions)
+    signatures = signatures_of(translator.decoding, bool(translator.source.languages), is_litert=True)
+    sizes = {"n": translator.decoding.beam_size}
+    return Signatures(path, {name: _definition(each, sizes) for name, each in signatures.items()}, functions)
 
 
-def _definition(takes: Sequence[str], gives: Outputs) -> SignatureDef:
+def _definition(signature: Signature, sizes: dict[str, int]) -> SignatureDef:
+    """Return the definition of a signature; `sizes` are those of axes that have the same one for all sentences."""
     definition = SignatureDef(method_name="tensorflow/serving/predict")
-    tensors = ((definition.inputs, name, tf.string, [None]) for name in takes)
-    for place, name, kind, shape in (*tensors, *((definition.outputs, name, *what) for name, what in gives.items())):
-        place[name].name = f"{name}:0"
-        place[name].dtype = kind.as_datatype_enum
-        place[name].tensor_shape.CopyFrom(tf.TensorShape(shape).as_proto())
+    inputs = {name: Output("string", "B", "") for name in signature.takes}
+    for place, tensors in ((definition.inputs, inputs), (definition.outputs, signature.gives)):
+        for name, tensor in tensors.items():
+            shape = [sizes.get(axis) for axis in tensor.shape.split()]
+            place[name].name = f"{name}:0"
+            place[name].dtype = tf.as_dtype(tensor.dtype).as_datatype_enum
+            place[name].tensor_shape.CopyFrom(tf.TensorShape(shape).as_proto())
     return definition
 
 
@@ -91,10 +71,10 @@ class Functions:
         """Call a signature with the strings of its inputs."""
         return {
             DEFAULT: self._translate,
-            "translate_to": self._translate,
-            "translate_n_best": self._n_best,
-            "translate_with_attention": self._attention,
-            "score": self._score,
+            TRANSLATE_TO: self._translate,
+            N_BEST: self._n_best,
+            WITH_ATTENTION: self._attention,
+            SCORE: self._score,
             COUNT: self._count,
         }[signature](columns)
 

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from tf_transformer.errors import InputError
+from tf_transformer.runs.signatures import COUNT, DEFAULT
 from tf_transformer.serving.batching import Arrays
 from tf_transformer.serving.limits import Limits, Refused
 from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.signatures import COUNT, DEFAULT
 from tf_transformer.serving.tensors import Columns, check_size
 from tf_transformer.serving.version import Version
 from tf_transformer.serving.versions import Found, Versions

@@ -12,13 +12,9 @@ from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef, TensorInfo
 
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
+from tf_transformer.runs.signatures import COUNT
 from tf_transformer.serving.batching import Arrays, Sentence
 from tf_transformer.serving.tensors import Columns
-
-DEFAULT = "serving_default"
-"""The signature of a request that names none."""
-COUNT = "count_tokens"
-"""The signature by which an export counts the tokens of its `text`."""
 
 
 class Signatures:
@@ -52,7 +48,8 @@ class Signatures:
             if all(_has_width(output) for output in definition.outputs.values())
         )
         """The signatures whose outputs have the same width for all sentences."""
-        self._has_count = self._is_count()
+        self.has_count = self._is_count()
+        """Whether `count` counts tokens."""
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -75,7 +72,7 @@ class Signatures:
         """
         places = [i for i, name in enumerate(self.inputs[signature]) if name not in LANGUAGES]
         texts = [(sentence[i],) for sentence in sentences for i in places]
-        if not self._has_count:
+        if not self.has_count:
             counts = np.array([len(text) for (text,) in texts], int)
         else:
             (counts,) = self.call(COUNT, texts).values()

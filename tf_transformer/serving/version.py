@@ -13,11 +13,12 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT, OF_LITERT, WARM_UP, Described, is_litert
+from tf_transformer.runs.signatures import COUNT, DEFAULT
 from tf_transformer.serving import litert, saved_model
 from tf_transformer.serving.batching import Arrays, Batcher, Job, Sentence
 from tf_transformer.serving.limits import Limits, Refused
-from tf_transformer.serving.signatures import DEFAULT
 from tf_transformer.serving.tensors import Columns, columns_of
+from tf_transformer.text.documents import fits_by
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,19 @@ class Version:
             count=count,
         )
         self._requests = self._requests_of(path / WARM_UP)
-        self.direction, self.languages = self._languages(path)
+        described = self._described(path)
+        self.direction: tuple[str | None, str | None] = (None, None)
+        """The source and the target language, as far as the export names them."""
+        self.languages: tuple[str, ...] = ()
+        """All languages with a token; () if the model has one direction."""
+        self.fits: Callable[[str], bool] = lambda text: True
+        """Says whether the model takes all of a sentence, as far as the export shows it."""
+        if described:
+            data, decoding = described.config.data, described.config.decoding
+            self.direction = (decoding.source_language or data.source, decoding.target_language or data.target)
+            self.languages = described.languages
+            if self.signatures.has_count:
+                self.fits = fits_by(self._count, described.most_source)
 
     def run(self, signature: str, columns: Columns, over: threading.Event) -> Arrays:
         """Call a signature with sentences, and wait for its answer.
@@ -107,19 +120,19 @@ class Version:
                 if (text := language.decode("utf-8", "replace")) not in self.languages:
                     raise Refused(400, f"{name}: {unknown('language', text[:100], self.languages)}")
 
-    def _languages(self, path: Path) -> tuple[tuple[str | None, str | None], tuple[str, ...]]:
-        """Return the source and target languages, as far as the export names them, and all languages with a token."""
+    def _count(self, texts: list[str]) -> list[int]:
+        return self.signatures.count(COUNT, [(text.encode(),) for text in texts])
+
+    def _described(self, path: Path) -> Described | None:
+        """Return the description of an export, if it has one."""
         if not (path / (OF_LITERT if is_litert(path) else OF_EXPORT)).exists():
-            return (None, None), ()
+            return None
         try:
-            described = Described(path)
+            return Described(path)
         except InputError as error:
             # The model translates without its description, which is for people.
             log.warning("version %d: %s", self.number, error)
-            return (None, None), ()
-        data, decoding = described.config.data, described.config.decoding
-        direction = (decoding.source_language or data.source, decoding.target_language or data.target)
-        return direction, described.languages
+            return None
 
     def _requests_of(self, path: Path) -> dict[str, list[Columns]]:
         """Return, for each signature, its requests in a file of warm-up requests of TensorFlow Serving."""

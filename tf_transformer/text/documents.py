@@ -65,6 +65,21 @@ def segmenter(language: str | None) -> Segment:
     return cut
 
 
+def fits_by(count: Callable[[list[str]], list[int]], most: int) -> Callable[[str], bool]:
+    """Return a function that says whether a model takes all of a sentence.
+
+    Args:
+        count: returns how many tokens of each sentence the model takes, including the end token.
+        most: the most that it takes.
+    """
+
+    def fits(text: str) -> bool:
+        # Short sentences need not be counted: a token has at least one byte, of which NFKC makes up to 11 of one.
+        return 11 * len(text.encode()) + 2 < most or count([text])[0] < most
+
+    return fits
+
+
 def parts_of(line: str, segment: Segment, fits: Callable[[str], bool], kept: re.Pattern[str] | None = None) -> Line:
     """Cut a line into sentences that fit into the model, and the white space between them.
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export
+from tf_transformer.runs.signatures import COUNT, DEFAULT, N_BEST, SCORE, TRANSLATE_TO, WITH_ATTENTION, WITH_TERMS
 from tf_transformer.text.alignment import AlignedString
 from tf_transformer.text.translator import Terms
 from tf_transformer.tokenizers import text_of
@@ -23,9 +24,6 @@ from tf_transformer.translation.results import (
     terms_as_text,
     token_scores_of,
 )
-
-WITH_TERMS = "translate_with_terms"
-"""The signature for terms; older exports lack it, and so do those without a beam search and those for XLA."""
 
 
 class ExportedTranslator:
@@ -45,9 +43,7 @@ class ExportedTranslator:
         self.path, self.description, self._decoding = export.path, export.description, export.config.decoding
         chosen = decoding or self._decoding
         chosen.check_languages(export.languages)
-        model = export.config.model
-        positions = model.max_positions if model.positions == "learned" else None
-        self.most_source = self._decoding.most_source(positions, bool(export.languages))
+        self.most_source = export.most_source
         self._languages = {}
         if export.languages:
             self._languages = {name: getattr(chosen, name) or getattr(self._decoding, name) for name in LANGUAGES}
@@ -58,8 +54,8 @@ class ExportedTranslator:
             self._translate, self._n_best, self._align, self._score, self._count = (
                 self._model.signatures[name]
                 for name in (
-                    "translate_to" if self._languages else "serving_default",
-                    *("translate_n_best", "translate_with_attention", "score", "count_tokens"),
+                    TRANSLATE_TO if self._languages else DEFAULT,
+                    *(N_BEST, WITH_ATTENTION, SCORE, COUNT),
                 )
             )
         except KeyError as error:

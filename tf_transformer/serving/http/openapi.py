@@ -3,8 +3,8 @@
 from typing import Any
 
 from tf_transformer.runs.descriptions import LANGUAGES
+from tf_transformer.runs.signatures import DEFAULT
 from tf_transformer.serving.model import Model
-from tf_transformer.serving.signatures import DEFAULT
 from tf_transformer.version import __version__
 
 

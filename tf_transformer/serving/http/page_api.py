@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tf_transformer.decoding.search_tree import search_tree
+from tf_transformer.runs.signatures import ALL_ATTENTION, STEPS, WITH_ATTENTION
 from tf_transformer.serving.http.exchange import Handler, write
 from tf_transformer.serving.http.texts import Row, Texts
 from tf_transformer.serving.limits import Refused
@@ -18,10 +19,6 @@ from tf_transformer.serving.version import Version
 SCRIPTS = ("page.js", "parts.js", "steps.js")
 FILES = {"": "text/html", "page.css": "text/css", **dict.fromkeys(SCRIPTS, "text/javascript")}
 """The files of the page, of which the first is index.html."""
-ALL_ATTENTION = "attention"
-"""The signature of exports that gives the attention of all kinds, layers and heads; older exports lack it."""
-STEPS = "search_steps"
-"""The signature that shows the steps of a search; older exports lack it, and so do those without a beam search."""
 HEADERS = {
     # The page loads nothing from elsewhere, and no other page can embed it.
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -47,7 +44,7 @@ class PageApi:
         text, asked = await self._texts.asked(request)
         version = self._model.version
         document = await self._texts.document(request, version, text, asked)
-        sentences = [{"text": part.text, **_sentence(part.row)} for part in document.parts]
+        sentences = [{"text": text, **_sentence(row)} for text, row in document.sentences]
         return write({"model": self._shown(version), "translation": document.translation, "sentences": sentences})
 
     async def attention(self, request: Request) -> Response:
@@ -63,7 +60,7 @@ class PageApi:
                 # Of a long text all layers and heads are too much for an answer; what the text itself has wrong, the
                 # other signature refuses as well.
         return await self._texts.predict(
-            *(request, version, "translate_with_attention", [text], asked),
+            *(request, version, WITH_ATTENTION, [text], asked),
             lambda rows: write(_tokens(rows[0]) | {"kinds": {"cross": [[rows[0]["attention"]]]}}),
         )
 

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from tf_transformer.runs.signatures import DEFAULT
 from tf_transformer.serving.http import json_form, origin, page_api
 from tf_transformer.serving.http.exchange import Handler, read, while_connected, write, write_error
 from tf_transformer.serving.http.middleware import AccessLog, Cors
@@ -19,7 +20,6 @@ from tf_transformer.serving.http.origin import Origins
 from tf_transformer.serving.http.texts import Texts
 from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import Model
-from tf_transformer.serving.signatures import DEFAULT
 
 log = logging.getLogger(__name__)
 
@@ -104,8 +104,8 @@ class _Api:
         version = self._model.find(*_servable(request))
         text, asked = await self._texts.asked(request, self._origins)
         document = await self._texts.document(request, version, text, asked)
-        parts = [{"text": part.text, "translation": part.translation} for part in document.parts]
-        return write({"translation": document.translation, "sentences": parts})
+        sentences = [{"text": text, "translation": row["translations"][0]} for text, row in document.sentences]
+        return write({"translation": document.translation, "sentences": sentences})
 
     async def status(self, request: Request) -> Response:
         version = self._model.find(*_servable(request))

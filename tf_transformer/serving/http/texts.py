@@ -1,14 +1,16 @@
 """Requests that have a text, for the web page and for `:translate`."""
 
-import dataclasses
+import asyncio
+import itertools
 import re
 import types
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from starlette.requests import Request
 
 from tf_transformer.runs.descriptions import LANGUAGES
+from tf_transformer.runs.signatures import N_BEST
 from tf_transformer.serving.batching import Arrays
 from tf_transformer.serving.http import json_form, origin
 from tf_transformer.serving.http.exchange import read, while_connected
@@ -17,50 +19,29 @@ from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.tensors import check_size
 from tf_transformer.serving.version import Version
-from tf_transformer.text.documents import Line, Segment, Sentence, halves, joined, parts_of, segmenter
+from tf_transformer.text.documents import Line, joined, parts_of, segmenter
 
 Row = dict[str, Any]
 """What a signature gives for one sentence."""
 Shown = TypeVar("Shown")
 
 
-@dataclasses.dataclass
-class Part:
-    """A sentence of a document, or a part of one that is too long."""
+class Document(NamedTuple):
+    """A text in its sentences, each with what `translate_n_best` gives for it."""
 
-    before: str
-    """the white space before it"""
-    text: str
-    row: Row
-    """what `translate_n_best` gives for it; empty until then"""
+    lines: list[Line]
+    rows: list[Row]
 
     @property
-    def translation(self) -> str:
-        """The best translation."""
-        return self.row["translations"][0]
-
-
-@dataclasses.dataclass
-class Document:
-    """A text in its sentences."""
-
-    lines: list[list[Part]]
-    after: list[str]
-    """for each line the white space at its end, with the line feed"""
-
-    @property
-    def parts(self) -> list[Part]:
-        """All sentences."""
-        return [part for line in self.lines for part in line]
+    def sentences(self) -> list[tuple[str, Row]]:
+        """All sentences, and what was found for each."""
+        return list(zip((sentence.text for line in self.lines for sentence in line.sentences), self.rows, strict=True))
 
     @property
     def translation(self) -> str:
         """The text with its sentences translated; everything between these is as it was."""
-        lines = (
-            joined(Line([Sentence(part.before, part.text) for part in parts], after), [p.translation for p in parts])
-            for parts, after in zip(self.lines, self.after, strict=True)
-        )
-        return "".join(lines)
+        best = (row["translations"][0] for row in self.rows)
+        return "".join(joined(line, list(itertools.islice(best, len(line.sentences)))) for line in self.lines)
 
 
 class Texts:
@@ -129,31 +110,8 @@ class Texts:
         """Translate a text sentence by sentence; what is longer than the model takes is cut, and nothing is lost."""
         language = asked.get("source_language", version.direction[0])
         segment = segmenter(language if isinstance(language, str) else None)
-
-        async def translate(sentences: list[str]) -> list[Row]:
-            return await self.predict(request, version, "translate_n_best", sentences, asked, list)
-
-        return await translated(text, segment, translate)
-
-
-async def translated(text: str, segment: Segment, translate: Callable[[list[str]], Awaitable[list[Row]]]) -> Document:
-    """Translate the sentences of a text, and again the halves of those that were cut off, until none is."""
-    found = [parts_of(line, segment, lambda sentence: True) for line in re.findall(r"[^\n]*\n|[^\n]+", text)]
-    document = Document(
-        [[Part(*sentence, row={}) for sentence in line.sentences] for line in found], [line.after for line in found]
-    )
-    while waiting := [part for part in document.parts if not part.row]:
-        for part, row in zip(waiting, await translate([part.text for part in waiting]), strict=True):
-            part.row = row
-        document.lines = [[half for part in line for half in _halved(part)] for line in document.lines]
-    return document
-
-
-def _halved(part: Part) -> list[Part]:
-    """Return a sentence, or two without translations if it was cut off and can be halved."""
-    cut = halves(part.text) if part.row["is_truncated"] else None
-    if cut is None:
-        return [part]
-    first, second = cut
-    between = second[: len(second) - len(second.lstrip())]
-    return [Part(part.before, first, {}), Part(between, second.lstrip(), {})]
+        lines = await asyncio.to_thread(
+            lambda: [parts_of(line, segment, version.fits) for line in re.findall(r"[^\n]*\n|[^\n]+", text)]
+        )
+        sentences = [sentence.text for line in lines for sentence in line.sentences]
+        return Document(lines, await self.predict(request, version, N_BEST, sentences, asked, list))
