@@ -30,6 +30,7 @@ SERVING_MAY_IMPORT = {
     "serving",
     "storage.atomic",
     "text.alignment",
+    "text.batching",
     "text.documents",
     "version",
 }

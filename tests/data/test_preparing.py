@@ -23,7 +23,7 @@ from tf_transformer.data.corpora import check_scores, folder, toy, tsv
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.prepared.manifest import written
-from tf_transformer.data.preparing import Plan, equal, plan_of, preparation, prepare, sample, shard
+from tf_transformer.data.preparing import Plan, duplicates, plan_of, preparation, prepare, sample, shard
 from tf_transformer.data.preparing.prepare import work_folder
 from tf_transformer.data.preparing.workers import Workers
 from tf_transformer.errors import InputError
@@ -38,7 +38,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tsv, "LINES", CHUNK)
     monkeypatch.setattr(folder, "LINES", CHUNK)
     monkeypatch.setattr(sample, "SAMPLE", 503)
-    monkeypatch.setattr(equal, "AT_ONCE", 307)
+    monkeypatch.setattr(duplicates, "AT_ONCE", 307)
 
 
 def rows() -> list[tuple[str, str]]:
@@ -250,7 +250,8 @@ def _interrupted(*arguments: object) -> None:
 
 
 def test_processes_that_prepare_import_no_tensorflow() -> None:
-    code = "import sys; from tf_transformer.data.preparing import worker, shard, sample, equal; print(*sys.modules)"
+    modules = "worker, shard, sample, duplicates"
+    code = f"import sys; from tf_transformer.data.preparing import {modules}; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "sentencepiece" in modules
     assert not {"tensorflow", "keras", "tensorflow_text"} & set(modules)
@@ -262,16 +263,16 @@ def _refuse_five(number: int) -> None:
 
 
 def test_equal_pairs_are_found_as_a_dictionary_finds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equal, "AT_ONCE", 97)
+    monkeypatch.setattr(duplicates, "AT_ONCE", 97)
     chosen = random.Random(3)
     chunks = [[(chosen.choice("abcdefgh") * 3, chosen.choice("xyz")) for _ in range(n)] for n in (53, 0, 131, 17)]
     for number, chunk in enumerate(chunks):
-        hashing = equal.Hashing(tmp_path, ("",))
+        hashing = duplicates.Hashing(tmp_path, ("",))
         task = SimpleNamespace(
             number=number, corpus=0, chunk=SimpleNamespace(digest=lambda: "", read=lambda c=chunk: (Pairs.of(c), 0))
         )
         hashing(task)  # type: ignore[arg-type]
-    found = equal.equal_to_earlier([hashing.place(number) for number in range(len(chunks))])
+    found = duplicates.duplicates_in([hashing.place(number) for number in range(len(chunks))])
     seen: set[tuple[str, str]] = set()
     for chunk, bits in zip(chunks, found, strict=True):
         expected = []
@@ -561,7 +562,7 @@ def test_a_full_disk_is_called_so(tmp_path: Path) -> None:
         pairs = Pairs([str(i) for i in range(9000)], ["x"] * 9000)
         task = SimpleNamespace(number=0, corpus=0, chunk=SimpleNamespace(digest=lambda: "", read=lambda: (pairs, 0)))
         with pytest.raises(OSError, match=r"No space left on device: .*00000\.hashes\.npy"):
-            equal.Hashing(tmp_path, ("",))(task)  # type: ignore[arg-type]
+            duplicates.Hashing(tmp_path, ("",))(task)  # type: ignore[arg-type]
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
 

@@ -56,7 +56,7 @@ def test_steps_equal_the_whole(inputs, models, length):
     source, target = inputs
     ensemble = Ensemble(models)
     whole, weights = ensemble(inputs), ensemble.attention(inputs).cross
-    assert len(weights) == ensemble.decoder_layers == 1
+    assert len(weights) == ensemble.num_decoder_layers == 1
     assert weights[0].shape == (B, 7 + 2 + 7, T, S)  # of the last layer of each
     memory, cache = ensemble.encode(source), ensemble.empty_cache(B, length)
     for t in range(T):
@@ -66,9 +66,9 @@ def test_steps_equal_the_whole(inputs, models, length):
 
 
 def test_what_all_models_can_read(models):
-    assert Ensemble(models).most_positions is None
+    assert Ensemble(models).max_positions is None
     learned = [model(positions="learned", max_positions=most) for most in (23, 19)]
-    assert Ensemble([models[0], *learned]).most_positions == 19
+    assert Ensemble([models[0], *learned]).max_positions == 19
     assert len(Ensemble(models).weights) == sum(len(one.weights) for one in models)
 
 

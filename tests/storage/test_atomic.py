@@ -9,7 +9,7 @@ import pytest
 from tf_transformer.errors import InputError
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.storage import atomic
-from tf_transformer.storage.atomic import contents_of, contents_replaced, is_half_replaced, settle, written_whole
+from tf_transformer.storage.atomic import atomic_write, contents_of, contents_replaced, is_half_replaced, settle
 
 HEAD = "config.json"
 
@@ -137,7 +137,7 @@ def test_an_error_names_the_place_and_leaves_no_folder(tmp_path, filename):
     place = tmp_path / "new" / "folder" / "file"
 
     def write():
-        with written_whole(place) as beside:
+        with atomic_write(place) as beside:
             beside.mkdir()
             (beside / "inside").write_text("half")
             raise OSError(28, "No space left on device", filename and str(beside / filename))
@@ -150,7 +150,7 @@ def test_an_error_names_the_place_and_leaves_no_folder(tmp_path, filename):
 
 def test_other_errors_are_as_they_were_and_folders_that_were_there_stay(tmp_path):
     (tmp_path / "new").mkdir()
-    with pytest.raises(FileNotFoundError) as raised, written_whole(tmp_path / "new" / "folder" / "file"):
+    with pytest.raises(FileNotFoundError) as raised, atomic_write(tmp_path / "new" / "folder" / "file"):
         (tmp_path / "elsewhere").read_bytes()
     assert raised.value.filename == str(tmp_path / "elsewhere")
     assert [path.name for path in tmp_path.rglob("*")] == ["new"]

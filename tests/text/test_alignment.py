@@ -60,7 +60,7 @@ def test_a_model_that_copies_aligns_each_word_with_itself(copy_run, copy_export,
     """By the layer that aligns best; run, SavedModel and LiteRT give the same by the last layer."""
     loaded = Translator.load(copy_run)
     rates = {}
-    for layer in range(1, loaded.model.decoder_layers + 1):
+    for layer in range(1, loaded.model.num_decoder_layers + 1):
         decoding = dataclasses.replace(loaded.decoding, attention_layer=layer)
         rates[layer] = error_rate(Translator.load(copy_run, decoding))
     assert min(rates.values()) < 0.1, rates

@@ -1,7 +1,6 @@
 """Which terms a translation must contain."""
 
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -63,14 +62,13 @@ def test_a_glossary_may_be_large() -> None:
     assert glossary("word 7 , " * 2_000 + "word 29999")[1] == ["7", "29999"]
 
 
-def test_a_glossary_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "terms.tsv").write_text("dog\tHund\n\n cat \t Katze\ndog\tHund\n", "utf-8")
-    assert Glossary.read(tmp_path / "terms.tsv")("A dog , a cat .")[1] == ["Hund", "Katze"]
+def test_a_glossary_of_lines(caplog: pytest.LogCaptureFixture) -> None:
+    lines = ["dog\tHund", "", " cat \t Katze", "dog\tHund"]
+    assert Glossary.of_lines(lines, "terms.tsv")("A dog , a cat .")[1] == ["Hund", "Katze"]
     assert not caplog.records
-    for content in ("", "\n \n\t\t\n"):
-        (tmp_path / "empty.tsv").write_text(content)
-        assert Glossary.read(tmp_path / "empty.tsv")("A dog")[1] == []
-        assert caplog.records.pop().message == f"{tmp_path / 'empty.tsv'} has no terms: nothing is demanded"
+    for nothing in ([], ["", " ", "\t\t"]):
+        assert Glossary.of_lines(nothing, "empty.tsv")("A dog")[1] == []
+        assert caplog.records.pop().message == "empty.tsv has no terms: nothing is demanded"
 
 
 @pytest.mark.parametrize(
@@ -85,12 +83,9 @@ def test_a_glossary_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> No
         ("a\tb\na\tc\n", r"line 2: 'a' has two translations, 'b' and 'c': keep one"),
     ],
 )
-def test_a_glossary_that_is_wrong(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "terms.tsv").write_text(content, "utf-8")
+def test_a_glossary_that_is_wrong(content: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Glossary.read(tmp_path / "terms.tsv")
-    with pytest.raises(InputError, match="cannot read"):
-        Glossary.read(tmp_path / "nothing.tsv")
+        Glossary.of_lines(content.splitlines(), "terms.tsv")
 
 
 def test_terms_behind_a_line() -> None:

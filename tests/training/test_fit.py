@@ -126,7 +126,7 @@ def test_the_moving_average_is_the_model(corpus, tmp_path, small, epoch_rows):
         np.testing.assert_allclose(variable.numpy(), expected, atol=1e-6, err_msg=variable.path)
     assert not np.allclose(saved[-1][variable.path], variable.numpy(), atol=1e-4)
     trainer = make_trainer(run.config)
-    trainer.trained.set_weights(model.get_weights())
+    trainer.model.set_weights(model.get_weights())
     tokenizer = load(run.path).source_tokenizer
     held_out = Batches(encode(read(run.config.data, "val"), tokenizer, tokenizer, 16), 64)
     scores = trainer.evaluate(held_out.dataset(), return_dict=True, verbose=0)

@@ -160,8 +160,8 @@ def test_little_is_held_for_what_is_frozen(config, base):
     from tf_transformer.training.fit import make_trainer
 
     trainer = make_trainer(dataclasses.replace(config, model=base.config.model))
-    trained = sum(tf.size(weight).numpy() for weight in trainer.trained.trainable_variables)
+    trained = sum(tf.size(weight).numpy() for weight in trainer.model.trainable_variables)
     held = sum(tf.size(variable).numpy() for variable in trainer.optimizer.variables)
-    assert trained < trainer.trained.count_params() / 2
+    assert trained < trainer.model.count_params() / 2
     assert held < 2 * trained + 10
     assert RunDirectory(base.path).frozen is None

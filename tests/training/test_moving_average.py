@@ -75,7 +75,7 @@ def test_checkpoints_hold_an_average_of_each_weight(optimizer, precision, rank, 
     assert [weight.path for weight, _ in pairs] == [weight.path for weight in trainer.trainable_variables]
     for i, (_, average) in enumerate(pairs):
         average.assign(np.full(average.shape, i))
-    saved = checkpoints.save(tmp_path, 1, variables_of(trainer.trained, trainer.optimizer), {})
+    saved = checkpoints.save(tmp_path, 1, variables_of(trainer.model, trainer.optimizer), {})
     names = saved_names(saved, [weight.path for weight, _ in pairs], is_averaged=True)
     values = checkpoints.read(saved, names.values())
     assert [set(values[name].flat) for name in names.values()] == [{i} for i in range(len(pairs))]
@@ -95,4 +95,4 @@ def test_an_average_that_is_not_there_is_missed(corpus, small, tmp_path):
     arrays[f"other/{one.replace('/', '_')}_average"] = arrays[one]
     checkpoints.write(tmp_path, 1, arrays.items(), {})
     with pytest.raises(InputError, match="holds no moving average"):
-        average_checkpoints(checkpoints.all_of(tmp_path), make_trainer(run.config).trained)
+        average_checkpoints(checkpoints.all_of(tmp_path), make_trainer(run.config).model)

@@ -76,14 +76,14 @@ def train_on_replicas(folder, corpus, small, in_fresh_process):
                     optimizer = Plain(global_clipnorm=case["clip"] or None)
                     optimizer.build(trainer.trainable_variables)
                     trainer.compile(optimizer, SmoothedCrossEntropy(), metrics=[TokenLoss(0.1), TokenAccuracy()])
-                before = {{v.path: v.numpy() for v in trainer.trained.weights}}
+                before = {{v.path: v.numpy() for v in trainer.model.weights}}
                 losses = []
                 class Watch(keras.callbacks.Callback):
                     def on_train_batch_end(self, batch, logs=None):
                         # The logs of a batch are the mean of what each replica saw; the metrics hold the sums.
                         losses.append(float(trainer.get_metrics_result()["loss"]))
                         if batch == 0:
-                            for v in trainer.trained.weights:
+                            for v in trainer.model.weights:
                                 out[name + ": " + v.path] = before[v.path] - v.numpy()
                 history = trainer.fit(distribute(batches, strategy), verbose=0, shuffle=False,
                                       callbacks=[EpochOrder(batches, batches.length), Watch()])

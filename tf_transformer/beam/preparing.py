@@ -17,7 +17,7 @@ from tf_transformer.data.corpora.tsv import ENDINGS
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.prepared.shards import shard_name, text_name
 from tf_transformer.data.preparing.chosen import Numbered, numbered_chunks
-from tf_transformer.data.preparing.equal import bounds, hashed, packed_bits, repeated, towards
+from tf_transformer.data.preparing.duplicates import bounds, directions_of, hashed, packed_bits, repeated
 from tf_transformer.data.preparing.plan import Plan
 from tf_transformer.data.preparing.result import assemble, described, model_names, validation_rows, write_validation
 from tf_transformer.data.preparing.shard import Encoding, Models, encoding_of, models_of
@@ -73,7 +73,7 @@ class Prepare(beam.PTransform):
         read = plan | "Read" >> beam.FlatMap(_read).with_outputs(VALIDATION, main=TEXT)
         chunks = read[TEXT] | "Spread" >> beam.Reshuffle()
         if self.plan.data.drop_duplicates:
-            tasks = _compared(chunks, towards(self.plan))
+            tasks = _compared(chunks, directions_of(self.plan))
         else:
             tasks = chunks | "Take all" >> beam.Map(lambda task: (task, None))
         encoding = encoding_of(self.plan, self.models, self.work, StoredFolder(self.output))
@@ -133,14 +133,14 @@ def _fetched(plan: Plan) -> Iterator[tuple[Plan, dict[str, str]]]:
 
 def _compared(chunks: beam.PCollection, directions: tuple[str, ...]) -> beam.PCollection:
     """Return chunks, each with those of its pairs that equal earlier ones."""
-    equal = (
+    duplicates = (
         chunks
         | "Hash" >> beam.FlatMap(_hashes, directions)
         | "Bring equal hashes together" >> beam.GroupByKey()
         | "Compare" >> beam.FlatMap(_repeated)
     )
     numbered = chunks | "Number" >> beam.Map(lambda task: (task.number, task))
-    return {"task": numbered, "equal": equal} | "Join" >> beam.CoGroupByKey() | "Mark" >> beam.Map(_marked)
+    return {"task": numbered, "equal": duplicates} | "Join" >> beam.CoGroupByKey() | "Mark" >> beam.Map(_marked)
 
 
 def _hashes(task: Numbered, directions: tuple[str, ...]) -> Iterator[tuple[int, tuple[int, int, np.ndarray]]]:
@@ -173,8 +173,8 @@ def _repeated(
 def _marked(joined: tuple[int, dict[str, Any]]) -> tuple[Numbered, np.ndarray]:
     """Return a chunk, and its pairs that equal earlier ones as packed bits."""
     _, found = joined
-    (task,), equal = found["task"], list(found["equal"])
-    return task, packed_bits(equal[0][0], np.concatenate([rows for _, rows in equal]))
+    (task,), duplicates = found["task"], list(found["equal"])
+    return task, packed_bits(duplicates[0][0], np.concatenate([rows for _, rows in duplicates]))
 
 
 def _encoded(task: tuple[Numbered, np.ndarray | None], encoding: Encoding) -> Facts:

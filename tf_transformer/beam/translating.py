@@ -17,6 +17,7 @@ from tf_transformer.data.chunks import digest_of, split_lines
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LITERT_MODEL
 from tf_transformer.storage.lines import decoded, line_blocks
+from tf_transformer.text.batching import BATCH_TOKENS, translate_lines
 
 if TYPE_CHECKING:
     from tf_transformer.text.translator import TextTranslator
@@ -45,7 +46,7 @@ class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"
     """
 
     def __init__(
-        self, model: str, decoding: DecodingConfig | None = None, *, batch_tokens: int = 2048, **settings: Any
+        self, model: str, decoding: DecodingConfig | None = None, *, batch_tokens: int = BATCH_TOKENS, **settings: Any
     ):
         super().__init__(**settings)
         self.model = absolute(model)
@@ -76,8 +77,6 @@ class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"
         Raises:
             InputError: what should be a list of sentences is none; a sentence cannot be translated.
         """
-        from tf_transformer.text.batching import translate_lines
-
         for some in batch:
             _check_list(some)
 
@@ -103,7 +102,7 @@ class Translate(beam.PTransform):
     """
 
     def __init__(
-        self, model: str, decoding: DecodingConfig | None = None, *, batch_tokens: int = 2048, **settings: Any
+        self, model: str, decoding: DecodingConfig | None = None, *, batch_tokens: int = BATCH_TOKENS, **settings: Any
     ):
         super().__init__()
         handler = TranslationHandler(model, decoding, batch_tokens=batch_tokens, **settings)
@@ -227,16 +226,16 @@ class TranslateFiles(beam.PTransform):
         inputs = pipeline | "Inputs" >> beam.Create([self.inputs])
         blocks = inputs | "Read" >> beam.FlatMap(_blocks) | "Spread" >> beam.Reshuffle()
         identity = _identity(self.handler)
-        looked_up = blocks | "Look up" >> beam.FlatMap(_looked_up, self.work, self.output, identity).with_outputs(
+        piece_to_id = blocks | "Look up" >> beam.FlatMap(_looked_up, self.work, self.output, identity).with_outputs(
             DONE, main=LEFT
         )
         written = (
-            looked_up[LEFT]
+            piece_to_id[LEFT]
             | "Decode" >> beam.Map(_sentences)
             | RunInference(KeyedModelHandler(self.handler))
             | "Write" >> beam.Map(_written, self.work, self.output, identity)
         )
-        counts = beam.pvalue.AsIter((looked_up[DONE], written) | "All" >> beam.Flatten())
+        counts = beam.pvalue.AsIter((piece_to_id[DONE], written) | "All" >> beam.Flatten())
         return inputs | "Finish" >> beam.Map(_finish, self.output, self.work, counts)
 
 

@@ -51,7 +51,7 @@ def encode(
     target_tokenizer: Encoder,
     max_length: int,
     max_length_ratio: float | None = None,
-    fronts: np.ndarray | None = None,
+    language_tokens: np.ndarray | None = None,
 ) -> TokenPairs:
     """Tokenise pairs, and add the end token after each side and, if given, the token of its language before it.
 
@@ -65,20 +65,24 @@ def encode(
         target_tokenizer: a `Vocabulary` or a `Tokenizer`.
         max_length: the most tokens of a side, at most 65,535.
         max_length_ratio: the highest ratio; None means no limit.
-        fronts: the tokens of the languages of source and target of each pair, [N, 2]; None adds none.
+        language_tokens: the tokens of the languages of source and target of each pair, [N, 2]; None adds none.
     """
-    encoded = encode_packed(pairs, (source_tokenizer, target_tokenizer), Limits(max_length, max_length_ratio), fronts)
-    facts = {"keep": encoded.keep, "dropped": encoded.dropped, "has_languages": fronts is not None}
+    encoded = encode_packed(
+        pairs, (source_tokenizer, target_tokenizer), Limits(max_length, max_length_ratio), language_tokens
+    )
+    facts = {"keep": encoded.keep, "dropped": encoded.dropped, "has_languages": language_tokens is not None}
     return TokenPairs.of(encoded.ids, encoded.lengths, **facts)
 
 
 def encode_packed(
-    pairs: Pairs, encoders: tuple[Encoder, Encoder], limits: Limits, fronts: np.ndarray | None = None
+    pairs: Pairs, encoders: tuple[Encoder, Encoder], limits: Limits, language_tokens: np.ndarray | None = None
 ) -> Encoded:
     """Encode pairs as `encode` does, and return the arrays."""
     kind = dtype_of(*encoders)
     parts = [
-        _encode(part, encoders, limits, None if fronts is None else fronts[start : start + CHUNK], kind)
+        _encode(
+            part, encoders, limits, None if language_tokens is None else language_tokens[start : start + CHUNK], kind
+        )
         for start in range(0, max(1, len(pairs.sources)), CHUNK)
         for part in [Pairs(*(side[start : start + CHUNK] for side in pairs))]
     ]
@@ -95,12 +99,12 @@ def _encode(
     pairs: Pairs,
     encoders: tuple[Encoder, Encoder],
     limits: Limits,
-    fronts: np.ndarray | None,
+    language_tokens: np.ndarray | None,
     kind: np.dtype,
 ) -> Encoded:
     """Encode a few pairs."""
     sides = [encoder.encode(side) for encoder, side in zip(encoders, pairs, strict=True)]
-    added = 1 if fronts is None else 2
+    added = 1 if language_tokens is None else 2
     words = np.array([list(map(len, side)) for side in sides], np.int64).T.reshape(-1, 2)
     blank = np.array([[is_blank(text) for text in side] for side in pairs], bool).T.reshape(-1, 2)
     full = ((words > 0) & ~blank).all(axis=1)
@@ -109,15 +113,15 @@ def _encode(
     alike = words.max(axis=1) <= np.maximum(words.min(axis=1), 1) * most
     keep = full & short & alike
     rows: Iterable[Iterable[int]]
-    if fronts is None:
+    if language_tokens is None:
         rows = (row for pair in zip(*sides, strict=True) for ids in pair for row in (ids, (END,)))
         rows = _kept(rows, keep, 4)
     else:
-        with_fronts = zip(*sides, fronts.tolist(), strict=True)
+        with_languages = zip(*sides, language_tokens.tolist(), strict=True)
         rows = (
             row
-            for source, target, (front, other) in with_fronts
-            for row in ((front,), source, (END,), (other,), target, (END,))
+            for source, target, (of_source, of_target) in with_languages
+            for row in ((of_source,), source, (END,), (of_target,), target, (END,))
         )
         rows = _kept(rows, keep, 6)
     lengths = (words + added)[keep]
@@ -158,12 +162,12 @@ def draw(
     Returns:
         Ids and lengths, as in `Encoded`.
     """
-    front = int(has_languages)
+    before = int(has_languages)
     rows = np.split(ids, np.cumsum(lengths.reshape(-1).astype(np.int64))[:-1])
     seeds = np.random.SeedSequence(seed).generate_state(2).tolist()
     for side, (encoder, text) in enumerate(zip(encoders, pairs, strict=True)):
         for i, cut in enumerate(encoder.encode(text, dropout, seeds[side])):
             plain = rows[2 * i + side]
-            if front + len(cut) + 1 <= max_length:
-                rows[2 * i + side] = np.array([*plain[:front], *cut, END], ids.dtype)
+            if before + len(cut) + 1 <= max_length:
+                rows[2 * i + side] = np.array([*plain[:before], *cut, END], ids.dtype)
     return np.concatenate([ids[:0], *rows]), np.array(list(map(len, rows)), np.uint16).reshape(-1, 2)

@@ -15,7 +15,7 @@ from tf_transformer.model.linear import Linear
 from tf_transformer.model.positions import positional_encoding
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import load, tokenizer_files
-from tf_transformer.storage.atomic import written_whole
+from tf_transformer.storage.atomic import atomic_write
 from tf_transformer.tokenizers import END, START, UNKNOWN, Tokenizer
 
 MIN_POSITIONS = 1024
@@ -38,7 +38,7 @@ def export(run_dir: str | Path | RunDirectory, output: str | Path, decoding: Dec
     if output.exists():
         raise InputError(f"{output} exists: give another --output, or remove it")
     loaded = load(run_dir)
-    with written_whole(output) as beside:
+    with atomic_write(output) as beside:
         beside.mkdir()
         decoding = decoding or loaded.config.decoding
         positions = decoding.max_source_length + decoding.max_extra_length

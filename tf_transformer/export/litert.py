@@ -21,7 +21,7 @@ from tf_transformer.model.decoder import Memory
 from tf_transformer.runs.descriptions import LITERT_MODEL, OF_LITERT
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import build_model, restore_best, tokenizer_files, tokenizers_of
-from tf_transformer.storage.atomic import written_whole
+from tf_transformer.storage.atomic import atomic_write
 from tf_transformer.tokenizers import Tokenizer
 
 
@@ -56,7 +56,7 @@ def export(
     model = build_model(run.config)
     description = run.description | {"checkpoint": restore_best(run, model), "dtype": quantize}
     description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding)}
-    with written_whole(output) as beside:
+    with atomic_write(output) as beside:
         save(model, *tokenizers_of(run), description, beside, quantize)
         readme = litert_card(output.name, description, OF_LITERT.as_posix())
         (beside / "README.md").write_text(readme, "utf-8")
@@ -76,7 +76,7 @@ def save(
         "depth": model.decoder.layers[0].self_attention.key_dim,
         "value_depth": model.decoder.layers[0].self_attention.value_dim,
         "vocabulary": target.vocab_size,
-        "max_positions": model.most_positions,
+        "max_positions": model.max_positions,
         "tokenizers": [*files] * (2 // len(files)),
         "tokens": {"pad": PAD, "unknown": UNKNOWN, "start": START, "end": END},
         "language_tokens": {"source": source.languages, "target": target.languages},

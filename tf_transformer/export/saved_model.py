@@ -30,7 +30,7 @@ from tf_transformer.runs.signatures import (
     signatures_of,
 )
 from tf_transformer.runs.weights import RunOrRuns, count_of, load_runs
-from tf_transformer.storage.atomic import written_whole
+from tf_transformer.storage.atomic import atomic_write
 from tf_transformer.tokenizers import PAD
 from tf_transformer.translation.results import Languages
 from tf_transformer.translation.translator import Translator
@@ -80,7 +80,7 @@ def export(
         ]
     description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding)}
     try:
-        with written_whole(output) as beside:
+        with atomic_write(output) as beside:
             translator = Translator(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, decoding)
             signatures = save(translator, beside)
             known = {name: getattr(decoding, name) for name in LANGUAGES} | {"prefix_ids": "", "terms": ""}

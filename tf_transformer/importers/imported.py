@@ -11,7 +11,7 @@ from tf_transformer.config import Config
 from tf_transformer.importers.tensors import Tensors
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import CHECKPOINTS, RunDirectory, new_id, write_run
-from tf_transformer.storage.atomic import written_whole
+from tf_transformer.storage.atomic import atomic_write
 
 
 class Imported(NamedTuple):
@@ -44,7 +44,7 @@ def write(imported: Imported, run_dir: str | Path) -> RunDirectory:
             parameters += array.size
             yield name, array
 
-    with imported.open() as tensors, written_whole(place) as beside:
+    with imported.open() as tensors, atomic_write(place) as beside:
         beside.mkdir()
         # One by one, because there may be memory for only one copy of a large model.
         checkpoints.write(beside / CHECKPOINTS, 0, counted(imported.weights(tensors)), {"run": id})

@@ -21,7 +21,7 @@ class Encoded(NamedTuple):
     """the tokens, which end with the end token; a source begins with its language if the model has several"""
     is_cut: bool
     """whether it had more tokens than the search takes"""
-    towards: int | None = None
+    language_token: int | None = None
     """the token of the language to translate to, if the model has several"""
 
 

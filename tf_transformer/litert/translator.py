@@ -15,12 +15,9 @@ from tf_transformer.litert.model import CachedSteps, Model
 from tf_transformer.litert.search import BeamSearch, Hypotheses
 from tf_transformer.runs.descriptions import LITERT_MODEL, Described, is_litert
 from tf_transformer.text.alignment import AlignedString
-from tf_transformer.text.batching import batches_of, warn_of_cut
+from tf_transformer.text.batching import BATCH_TOKENS, batches_of, warn_of_cut
 from tf_transformer.text.translator import Terms
 from tf_transformer.tokenizers.vocabulary import SPACE_MARK, Vocabulary
-
-BATCH_TOKENS = 2048
-"""The most source tokens that are translated at once, including padding."""
 
 
 class Found(NamedTuple):
@@ -257,7 +254,7 @@ class Translator:
         if self.target.languages:
             # The start token is read now. The language follows, at position 0 of the search.
             steps.step(np.repeat(first, width), self._nothing, 1)
-            first = np.array([each.towards for each in sources], np.int32)
+            first = np.array([each.language_token for each in sources], np.int32)
         return steps, first
 
     def _read(self, sources: list[Encoded], labels: np.ndarray) -> Iterator[tuple[CachedSteps, np.ndarray]]:

@@ -60,14 +60,14 @@ class Ensemble:
         return AttentionWeights(*map(self._heads_of_all, kinds))
 
     @property
-    def decoder_layers(self) -> int:
+    def num_decoder_layers(self) -> int:
         """The number of decoder layers that all models have."""
-        return min(model.decoder_layers for model in self.models)
+        return min(model.num_decoder_layers for model in self.models)
 
     @property
-    def most_positions(self) -> int | None:
+    def max_positions(self) -> int | None:
         """The number of positions that all models have learned; None if they take any."""
-        return min((most for model in self.models if (most := model.most_positions) is not None), default=None)
+        return min((most for model in self.models if (most := model.max_positions) is not None), default=None)
 
     @property
     def weights(self) -> list[Any]:

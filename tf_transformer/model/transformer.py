@@ -212,12 +212,12 @@ class Transformer(LowRank, keras.Model):
         return self(inputs, training=False, return_attention_scores=True)[1]
 
     @property
-    def decoder_layers(self) -> int:
+    def num_decoder_layers(self) -> int:
         """The number of layers of the decoder."""
         return len(self.decoder.layers)
 
     @property
-    def most_positions(self) -> int | None:
+    def max_positions(self) -> int | None:
         """The number of positions that the model has learned; None if it takes any."""
         return self.config["max_positions"] if self.config["positions"] == "learned" else None
 

@@ -19,7 +19,7 @@ from tf_transformer.runs.weights import (
     tokenizers_of,
     weights,
 )
-from tf_transformer.storage.atomic import written_whole
+from tf_transformer.storage.atomic import atomic_write
 
 
 def average_checkpoints(paths: Sequence[Path], model: keras.Model) -> None:
@@ -95,7 +95,7 @@ def average_run(
         means = _means_of_low_rank(chosen, run.frozen, names, run.keeps_average)
     facts = run.facts() | {"averaged": {"run": str(run.path.resolve()), "steps": steps}}
     training = dataclasses.replace(run.config.training, ema_decay=0.0, lora_rank=0)
-    with written_whole(place) as beside:
+    with atomic_write(place) as beside:
         beside.mkdir()
         config = dataclasses.replace(run.config, training=training)
         id = write_run(beside, config, tokenizer_files(*tokenizers_of(run)), facts)

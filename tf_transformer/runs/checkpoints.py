@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tf_transformer.errors import InputError
-from tf_transformer.storage.atomic import written_whole
+from tf_transformer.storage.atomic import atomic_write
 
 PREFIX = "step-"
 STATE, NAMES = "state", "names"
@@ -90,7 +90,7 @@ def write(folder: Path, step: int, values: Iterable[tuple[str, np.ndarray]], sta
     """Write a checkpoint of named NumPy arrays, one by one; otherwise as `save`."""
     place = path_of(folder, step)
     try:
-        with written_whole(place) as beside, beside.open("wb") as file:
+        with atomic_write(place) as beside, beside.open("wb") as file:
             names = []
             with zipfile.ZipFile(file, "w", allowZip64=True) as saved:
                 for name, value in values:

@@ -13,7 +13,7 @@ from tf_transformer.config import Config
 from tf_transformer.errors import InputError
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import FORMAT_VERSION, OF_RUN, Described
-from tf_transformer.storage.atomic import contents_of, is_half_replaced, written_whole
+from tf_transformer.storage.atomic import atomic_write, contents_of, is_half_replaced
 from tf_transformer.tokenizers.vocabulary import Vocabulary
 from tf_transformer.version import __version__
 
@@ -230,5 +230,5 @@ def _write_description(folder: Path, config: Config, facts: Mapping[str, Any], i
         **{name: fact for name, fact in facts.items() if name not in OWN_FACTS},
         "config": config.as_dict(),
     }
-    with written_whole(folder / OF_RUN) as beside:
+    with atomic_write(folder / OF_RUN) as beside:
         beside.write_text(json.dumps(description, indent=1) + "\n", "utf-8")

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from tf_transformer.serving.limits import Refused
+from tf_transformer.text.batching import MIN_LENGTH
 
-MIN_TOKENS = 16
-"""The fewest tokens that a sentence counts as, because the translation of a short one may be longer than the source."""
 LIKE = 4
 """How many times longer than the sentences whose turn it is, which wait for them, others in their batch may be."""
 MAX_VALUES = 1 << 20
@@ -40,7 +39,7 @@ class Job:
         self.sentences = sentences
         self.over = over
         self.arrived = time.monotonic()
-        self._lengths = [max(count, MIN_TOKENS) for count in tokens]
+        self._lengths = [max(count, MIN_LENGTH) for count in tokens]
         # The longest are last and begin first, so that an answer that is too large is noticed early.
         self._left = sorted(range(len(sentences)), key=self._lengths.__getitem__)
         self.tokens_left = sum(self._lengths)
@@ -56,7 +55,7 @@ class Job:
     def longest(self, most: float = math.inf) -> int:
         """Return the length of the longest sentence that has not begun and has at most `most` tokens."""
         end = self._end(most)
-        return self._lengths[self._left[end - 1]] if end else MIN_TOKENS
+        return self._lengths[self._left[end - 1]] if end else MIN_LENGTH
 
     def take(self, rows: int, most: float = math.inf) -> list[int]:
         """Begin up to `rows` sentences, the longest with at most `most` tokens, and return their indices."""

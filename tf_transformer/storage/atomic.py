@@ -12,7 +12,7 @@ from tf_transformer.errors import InputError
 
 
 @contextlib.contextmanager
-def written_whole(place: Path) -> Iterator[Path]:
+def atomic_write(place: Path) -> Iterator[Path]:
     """Yield a temporary path beside `place` for a file or a folder, and rename it to `place` at the end.
 
     After an error, whatever is at the temporary path is removed, and so are the parent folders of `place` that were

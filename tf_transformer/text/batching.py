@@ -10,6 +10,8 @@ from tf_transformer.errors import InputError
 MIN_LENGTH = 16
 """The fewest tokens that a line counts as, because the translation of a short line may be longer than the line."""
 
+BATCH_TOKENS = 2048
+"""The most tokens per batch, unless another number is given."""
 WINDOW = 2048
 """Lines that are read before the first translation is yielded, unless another number is given."""
 
@@ -23,7 +25,7 @@ def translate_lines(
     lines: Iterable[Line],
     *,
     count: Callable[[list[Line]], list[int]],
-    batch_tokens: int = 2048,
+    batch_tokens: int = BATCH_TOKENS,
     window: int = WINDOW,
     has_more: Callable[[], bool] = lambda: True,
 ) -> Iterator[Translated]:

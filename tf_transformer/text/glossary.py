@@ -2,11 +2,9 @@
 
 import logging
 import re
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 
 from tf_transformer.errors import InputError
-from tf_transformer.storage.lines import read_lines
 from tf_transformer.text.documents import WIDE
 
 WORD = re.compile(r"\w")
@@ -45,28 +43,32 @@ class Glossary:
         self._lengths = sorted({len(term) for term in translations}, reverse=True)
 
     @classmethod
-    def read(cls, path: Path) -> "Glossary":
-        """Read a file with a source term, a tab and its translation on each line; empty lines are skipped.
+    def of_lines(cls, lines: Iterable[str], name: str) -> "Glossary":
+        """Return the glossary of lines with a source term, a tab and its translation; empty lines are skipped.
 
-        A file without terms is warned of.
+        Lines without terms are warned of.
+
+        Args:
+            lines: the lines.
+            name: what they are called in errors, such as the file that they are in.
 
         Raises:
-            InputError: the file cannot be read; a line is no such pair, or has a term of a line before.
+            InputError: a line is no such pair, or has a term of a line before.
         """
         translations: dict[str, str] = {}
-        for number, line in enumerate(read_lines(path), 1):
+        for number, line in enumerate(lines, 1):
             source, *targets = (part.strip() for part in line.split("\t"))
             if not source and not any(targets):
                 continue
             if len(targets) != 1 or not source or not targets[0]:
-                raise InputError(f"{path}, line {number}: write a term, a tab and its translation. Received: {line!r}")
+                raise InputError(f"{name}, line {number}: write a term, a tab and its translation. Received: {line!r}")
             if translations.setdefault(source, targets[0]) != targets[0]:
                 raise InputError(
-                    f"{path}, line {number}: {source!r} has two translations, {translations[source]!r} and "
+                    f"{name}, line {number}: {source!r} has two translations, {translations[source]!r} and "
                     f"{targets[0]!r}: keep one"
                 )
         if not translations:
-            log.warning("%s has no terms: nothing is demanded", path)
+            log.warning("%s has no terms: nothing is demanded", name)
         return cls(translations)
 
     def __call__(self, text: str) -> tuple[str, list[str]]:

@@ -56,9 +56,9 @@ class Tokenizer(tf.Module):
             self._language_table = tf.lookup.StaticHashTable(names, PAD)
         self._detokenizer = self._processor_of(model, tf.int32)
         self._processor, self._table = self._detokenizer, None
-        if vocabulary.looked_up is not None:
+        if vocabulary.piece_to_id is not None:
             self._processor = self._processor_of(model, tf.string)
-            pieces, ids = (list(column) for column in zip(*vocabulary.looked_up.items(), strict=True))
+            pieces, ids = (list(column) for column in zip(*vocabulary.piece_to_id.items(), strict=True))
             entries = tf.lookup.KeyValueTensorInitializer(pieces, ids, value_dtype=tf.int32)
             self._table = tf.lookup.StaticHashTable(entries, UNKNOWN)
 

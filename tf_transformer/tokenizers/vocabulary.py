@@ -57,12 +57,12 @@ class Vocabulary:
             )
         self.pieces = [processor.id_to_piece(i) for i in range(self.vocab_size)]
         self.languages = {language: _id_of(language, processor, name) for language in languages}
-        self.looked_up: dict[str, int] | None = None
+        self.piece_to_id: dict[str, int] | None = None
         """The ids of the pieces, or None if the SentencePiece model itself gives the right ids. A piece of the
         vocabulary has its id here even if the SentencePiece model takes it for unknown text."""
         if self.vocab_size < processor.vocab_size() or any(map(processor.is_unused, range(self.vocab_size))):
             known = [i for i in range(END + 1, self.vocab_size) if not processor.is_control(i)]
-            self.looked_up = {self.pieces[i]: i for i in known}
+            self.piece_to_id = {self.pieces[i]: i for i in known}
 
     @classmethod
     def load(cls, path: str | Path, *, vocab_size: int | None = None, languages: Sequence[str] = ()) -> "Vocabulary":
@@ -93,9 +93,9 @@ class Vocabulary:
         if dropout:
             sentencepiece.set_random_generator_seed(seed)
             settings |= {"enable_sampling": True, "alpha": dropout, "nbest_size": -1}
-        if self.looked_up is None:
+        if self.piece_to_id is None:
             return self.processor.encode(sentences, **settings)
-        table = self.looked_up
+        table = self.piece_to_id
         pieces = self.processor.encode(sentences, out_type=str, **settings)
         return [[table.get(piece, UNKNOWN) for piece in row[_has_mark(row) :]] for row in pieces]
 

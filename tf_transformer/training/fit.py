@@ -101,14 +101,14 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
         trainer = make_trainer(config)
         if resumed and resumed.frozen:
             # The weights of the base may have changed, if it has been trained further.
-            checkpoints.restore(resumed.frozen, frozen_of(trainer.trained))
+            checkpoints.restore(resumed.frozen, frozen_of(trainer.model))
         elif start.base:
-            restore_best(start.base, trainer.trained)
-    variables = variables_of(trainer.trained, trainer.optimizer)
+            restore_best(start.base, trainer.model)
+    variables = variables_of(trainer.model, trainer.optimizer)
     place, sums = restore(resumed, variables, strategy) if resumed else (Place(), [])
     with naming_lost_machines(strategy):
         check_same_start(machines, place, start.text.facts, start.tokenizers)
-    vary_dropout(trainer.trained, strategy)
+    vary_dropout(trainer.model, strategy)
     if resumed and (finished := _finished(resumed, config, place)):
         log.info("%s is trained: %s", path, finished)
         if not is_chief(strategy):
@@ -118,7 +118,7 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
 
     run = _write_run(path, resumed, start, trainer) if is_chief(strategy) else None
     with naming_lost_machines(strategy):
-        machines.sum(0.0)  # waits until the chief has moved the text to its final place
+        machines.all_reduce_sum(0.0)  # waits until the chief has moved the text to its final place
     start.find_text(path)
     batches.start_epoch(place.epoch)
     _announce(trainer, batches, replicas)
@@ -126,7 +126,7 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
     saver = _saver(work, run, variables) if run else None
     written = _writing(work, run, saver) if run else []
     callbacks = [on.GoOnMeasuring(sums), *_watching(work, run), *written, *_stopping(work)]
-    leaving = on.SaveOnSignal(saver, machines.sum, machines.meet)
+    leaving = on.SaveOnSignal(saver, machines.all_reduce_sum, machines.barrier)
     with leaving.catching(), naming_lost_machines(strategy), batches.naming_damage():
         trainer.fit(
             distribute(batches, strategy),
@@ -137,7 +137,7 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
             shuffle=False,
             verbose=0,
         )
-        machines.meet()
+        machines.barrier()
     return RunDirectory(path)
 
 
@@ -180,7 +180,7 @@ def _watching(work: _Work, run: RunDirectory | None) -> list[keras.callbacks.Cal
     """Return the callbacks that order batches, validate and measure; a process without a `run` prints no samples."""
     config, settings = work.start.config, work.start.config.training
     greedy = DecodingConfig(beam_size=1, max_extra_length=config.decoding.max_extra_length)
-    translator = Translator(work.trainer.trained, *work.start.tokenizers, greedy)
+    translator = Translator(work.trainer.model, *work.start.tokenizers, greedy)
     text = work.start.text
     languages: set[str | None] = {target for _, target in text.held_out_directions or ()}
     languages = languages or {config.data.target}
@@ -244,7 +244,7 @@ def _stopping(work: _Work) -> list[keras.callbacks.Callback]:
 def _announce(trainer: Trainer, batches: Batches, replicas: int) -> None:
     log.info(
         "%s parameters, %d replica%s, %d pairs, %d steps an epoch of at most %d tokens, %.1f%% padding%s",
-        f"{trainer.trained.count_params():,}",
+        f"{trainer.model.count_params():,}",
         replicas,
         "" if replicas == 1 else "s",
         len(batches.pairs),
@@ -281,12 +281,12 @@ def _write_run(path: Path, resumed: RunDirectory | None, start: Start, trainer: 
         start.keep_text(path)
         checkpoints.remove_unfinished(run.checkpoints)
         return run
-    facts = {"parameters": count_of(trainer.trained), "data": start.text.facts}
+    facts = {"parameters": count_of(trainer.model), "data": start.text.facts}
     if start.languages:
         facts["languages"] = start.languages
     with contents_replaced(path, OF_RUN.name) as new:
         id = write_run(new, start.config, tokenizer_files(*start.tokenizers), facts)
         if start.config.training.lora_rank:
-            checkpoints.save(new / FROZEN, 0, frozen_of(trainer.trained), {"run": id})
+            checkpoints.save(new / FROZEN, 0, frozen_of(trainer.model), {"run": id})
         start.keep_text(new)
     return RunDirectory(path)

@@ -113,7 +113,7 @@ def check_same_start(machines: Machines, place: Place, texts: dict[str, Any], to
     digests = [json.dumps(texts, sort_keys=True).encode(), b"".join(tokenizer.model for tokenizer in tokenizers)]
     # Sums of six-byte numbers over the machines are exact in float64.
     numbers = [int.from_bytes(hashlib.sha256(digest).digest()[:6]) for digest in digests]
-    sums = machines.sum(*place, *numbers)
+    sums = machines.all_reduce_sum(*place, *numbers)
     differs = [total != number * machines.count for total, number in zip(sums, (*place, *numbers), strict=True)]
     if any(differs[: len(place)]):
         raise InputError(

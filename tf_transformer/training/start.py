@@ -100,7 +100,7 @@ def _together(machines: Machines, work: Callable[[], Made]) -> Made:
         made = work()
     except InputError as raised:
         error = raised
-    failed = machines.sum(float(error is not None))[0]
+    failed = machines.all_reduce_sum(float(error is not None))[0]
     if error:
         raise error
     if failed:

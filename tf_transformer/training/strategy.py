@@ -111,7 +111,7 @@ class Machines:
         self.count = max(1, len(workers(strategy)))
         self._total = tf.function(self._total_of, input_signature=[tf.TensorSpec([None], tf.float64)])
 
-    def sum(self, *numbers: float) -> list[float]:
+    def all_reduce_sum(self, *numbers: float) -> list[float]:
         """Return the sums over the machines; each of them must call this, after the same step."""
         if self.count == 1:
             return list(numbers)
@@ -120,12 +120,12 @@ class Machines:
 
     def mean(self, number: float) -> float:
         """Return the mean over the machines."""
-        return self.sum(number)[0] / self.count
+        return self.all_reduce_sum(number)[0] / self.count
 
-    def meet(self) -> None:
+    def barrier(self) -> None:
         """Wait until every machine has called this, because one that ends earlier breaks the ops of the others."""
-        with contextlib.suppress(tf.errors.OpError):  # another machine may end as soon as it has met the others
-            self.sum(0.0)
+        with contextlib.suppress(tf.errors.OpError):  # another machine may end as soon as it has passed
+            self.all_reduce_sum(0.0)
 
     def _total_of(self, numbers: tf.Tensor) -> tf.Tensor:
         replicas = self.strategy.num_replicas_in_sync // self.count

@@ -116,14 +116,14 @@ def open_text(config: Config, run_dir: Path, resumed: RunDirectory | None, base:
     if resumed:
         refuse_other_text(resumed, facts)
     text, numbers = prepared.validation()
-    fronts = prepared.fronts()
-    rows = None if fronts is None else fronts[numbers]
+    language_tokens = prepared.language_tokens()
+    rows = None if language_tokens is None else language_tokens[numbers]
     held_out = encode(text, *prepared.vocabularies, config.data.max_length, None, rows)
     _report(held_out, config.data.max_length)
     kept = np.flatnonzero(cast("np.ndarray", held_out.keep))
-    towards = [prepared.directions[i] for i in numbers[kept]] if prepared.directions else None
+    of_pairs = [prepared.directions[i] for i in numbers[kept]] if prepared.directions else None
     pairs = Pairs(*([side[i] for i in kept] for side in text))
-    return Text(prepared, prepared.pairs(), held_out, pairs, towards, facts)
+    return Text(prepared, prepared.pairs(), held_out, pairs, of_pairs, facts)
 
 
 def _is_unchanged(before: list[Any], now: list[Any]) -> bool:

@@ -31,13 +31,13 @@ class Trainer(keras.Model):
         check_backend("Trainer")
         if part_tokens is not None and part_tokens < 1:
             raise ValueError(f"part_tokens must be at least 1. Received: {part_tokens}")
-        self.trained = model
+        self.model = model
         self.part_tokens = part_tokens
         self.built = True
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
         """Call the model."""
-        return self.trained(inputs, training=training)
+        return self.model(inputs, training=training)
 
     def train_step(self, data: Any) -> dict[str, Any]:
         """Update the weights by one batch `(inputs, labels, weights)` and return the metrics."""

@@ -41,7 +41,7 @@ class Search:
     def __init__(self, model: Transformer | Ensemble, decoding: DecodingConfig):
         self.model = model
         self.decoding = decoding
-        layers, layer = model.decoder_layers, decoding.attention_layer
+        layers, layer = model.num_decoder_layers, decoding.attention_layer
         if layer is not None and layer > layers:
             raise InputError(f"attention_layer must be at most {layers}, the number of layers. Received: {layer}")
         self._traced: dict[int, Any] = {}
@@ -126,8 +126,8 @@ class Search:
         size, width = tf.shape(ids)[0], tf.shape(ids)[1]
         rows = [0, _power_of_two(size) - size]
         columns = tf.maximum(_power_of_two(width), MIN_WIDTH)
-        if self.model.most_positions is not None:
-            columns = tf.minimum(columns, self.model.most_positions)
+        if self.model.max_positions is not None:
+            columns = tf.minimum(columns, self.model.max_positions)
         uniform = self._uniform(keys, self._limit(columns, 0))
         if tf.is_tensor(uniform):
             uniform = tf.pad(uniform, [rows, [0, 0]])
@@ -237,7 +237,7 @@ class Search:
         `before` tokens are read before the first of them, besides the start token; `more` are added.
         """
         limit = tokens - 1 + self.decoding.max_extra_length + more
-        most = self.decoding.most_written(self.model.most_positions, before)
+        most = self.decoding.most_written(self.model.max_positions, before)
         return limit if most is None else tf.minimum(limit, most)
 
     def _uniform(self, keys: tf.Tensor, length: tf.Tensor) -> Any:

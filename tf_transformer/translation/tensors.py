@@ -58,7 +58,7 @@ class TensorTranslator(tf.Module):
         self.decoding = decoding or DecodingConfig()
         self.decoding.check_languages(source_tokenizer.languages)
         self._search = Search(model, self.decoding)
-        self.most_source = self.decoding.most_source(model.most_positions, bool(source_tokenizer.languages))
+        self.most_source = self.decoding.most_source(model.max_positions, bool(source_tokenizer.languages))
 
     @tf.function(input_signature=[tf.TensorSpec(None, tf.string)], autograph=False)
     def __call__(self, text: Any) -> tf.Tensor:
@@ -154,8 +154,8 @@ class TensorTranslator(tf.Module):
         if tf.is_tensor(prefix_ids):
             prefix_ids = tf.where((prefix_ids >= PAD) & (prefix_ids < vocabulary), prefix_ids, UNKNOWN)
         source = self.encode_source(text, languages)
-        towards = self._target_languages(tf.shape(text)[0], languages)
-        found, considered = self._search.considered(source.ids, prefix_ids, towards)
+        language_tokens = self._target_languages(tf.shape(text)[0], languages)
+        found, considered = self._search.considered(source.ids, prefix_ids, language_tokens)
         target_ids = without_padding(found.ids[:, 0])
         logits = self._logits(source.ids, target_ids, languages)
         probable = tf.math.top_k(tf.nn.log_softmax(logits), min(NEXT, vocabulary))
@@ -232,11 +232,11 @@ class TensorTranslator(tf.Module):
         if not (isinstance(prefix, tuple) and not prefix):
             prefix = self.target_tokenizer.tokenize(_one_of_each("prefix", prefix, source)).to_tensor(PAD)
         keys = tf.strings.to_hash_bucket_fast(text, 2**31 - 1)
-        towards = self._target_languages(tf.shape(text)[0], languages)
+        language_tokens = self._target_languages(tf.shape(text)[0], languages)
         if isinstance(terms, tuple) and not terms:
-            return source, self._search(source.ids, keys, n_best, prefix, towards)
+            return source, self._search(source.ids, keys, n_best, prefix, language_tokens)
         phrases, are_writable = self._phrases(_one_of_each("terms", terms, source))
-        found = self._search(source.ids, keys, n_best, prefix, towards, phrases)
+        found = self._search(source.ids, keys, n_best, prefix, language_tokens, phrases)
         return source, _only(found, are_writable)
 
     def _phrases(self, terms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -279,10 +279,10 @@ class TensorTranslator(tf.Module):
         It reads the start token, the language if the model has several, and all ids except the last.
         """
         rows = tf.shape(ids)[0]
-        front = [tf.fill([rows, 1], START)]
+        first = [tf.fill([rows, 1], START)]
         if self.target_tokenizer.languages:
-            front.append(self._target_languages(rows, languages)[:, None])
-        return tf.concat([*front, ids], axis=1)[:, :-1], len(front) - 1
+            first.append(self._target_languages(rows, languages)[:, None])
+        return tf.concat([*first, ids], axis=1)[:, :-1], len(first) - 1
 
     def _logits(self, source_ids: tf.Tensor, target_ids: tf.Tensor, languages: Languages | None) -> tf.Tensor:
         """Return the logits [B, T, V] for target tokens [B, T], of each after those before it."""
@@ -291,7 +291,7 @@ class TensorTranslator(tf.Module):
 
     def _encode_target(self, text: tf.Tensor) -> Source:
         """Tokenise translations, and cut those that are longer than the search could write."""
-        most = self.decoding.most_given(self.model.most_positions, bool(self.target_tokenizer.languages))
+        most = self.decoding.most_given(self.model.max_positions, bool(self.target_tokenizer.languages))
         return _encoded(self.target_tokenizer.tokenize(text), most)
 
     def count(self, text: tf.Tensor) -> tf.Tensor:
@@ -330,9 +330,9 @@ def _encoded(tokens: tf.RaggedTensor, most: int, languages: tf.Tensor | None = N
 
     Each row is cut to `most` tokens in all.
     """
-    front = [] if languages is None else [languages[:, None]]
-    room = most - len(front) - 1
-    ids = tf.concat([*front, tokens[:, :room], tf.fill([tokens.nrows(), 1], END)], axis=1)
+    first = [] if languages is None else [languages[:, None]]
+    room = most - len(first) - 1
+    ids = tf.concat([*first, tokens[:, :room], tf.fill([tokens.nrows(), 1], END)], axis=1)
     return Source(ids.to_tensor(PAD), tokens.row_lengths() > room)
 
 

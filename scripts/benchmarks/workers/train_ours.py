@@ -25,4 +25,4 @@ with strategy.scope():
     trainer = make_trainer(config)
 batch = repeated(((x, y[:, :-1]), y[:, 1:], weights))
 data = distribute(SimpleNamespace(dataset=lambda *part, **options: batch), strategy)
-serve_fit(trainer, data, trainer.trained.count_params())
+serve_fit(trainer, data, trainer.model.count_params())

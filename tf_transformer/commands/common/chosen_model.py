@@ -41,11 +41,11 @@ class ChosenModel:
         direction, decoding = direction_of(data), self.decoding
         if direction is None or not set(direction) <= set(self.described.languages):
             return self
-        towards: dict[str, Any] = {
+        languages: dict[str, Any] = {
             name: getattr(decoding, name) if name in self.given else language
             for name, language in zip(LANGUAGES, direction, strict=True)
         }
-        return dataclasses.replace(self, decoding=dataclasses.replace(decoding, **towards))
+        return dataclasses.replace(self, decoding=dataclasses.replace(decoding, **languages))
 
     @property
     def source_language(self) -> str | None:

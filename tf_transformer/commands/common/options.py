@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from tf_transformer.config.overrides import as_typed, field_of, hint_of, parse_setting
 from tf_transformer.errors import InputError
+from tf_transformer.text.batching import BATCH_TOKENS
 
 DATA_HELP = (
     "a folder of SPLIT.LANG[.gz|.zst] files, a .tsv[.gz|.zst] of source TAB target, tfds:NAME[/CONFIG], toy or copy"
@@ -104,7 +105,7 @@ def add_batch_tokens(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch-tokens",
         type=positive,
-        default=2048,
+        default=BATCH_TOKENS,
         metavar="N",
         help="most source tokens at once, each sentence counted as long as the longest, and as 16 at least "
         "(default: %(default)s)",

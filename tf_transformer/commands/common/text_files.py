@@ -8,7 +8,7 @@ from typing import IO
 
 from tf_transformer.commands.common.checks import check_place
 from tf_transformer.errors import InputError
-from tf_transformer.storage.atomic import written_whole
+from tf_transformer.storage.atomic import atomic_write
 from tf_transformer.storage.lines import decoded, opened
 
 PART = ".part"
@@ -48,7 +48,7 @@ def write_whole(path: Path, text: str) -> None:
     if not is_regular(path):
         path.write_text(text, "utf-8")
         return
-    with written_whole(path) as beside:
+    with atomic_write(path) as beside:
         beside.write_text(text, "utf-8")
 
 

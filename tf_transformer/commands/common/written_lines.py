@@ -10,6 +10,7 @@ from tf_transformer.commands.common.options import positive
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.evaluation.minimum_bayes_risk import METRICS, Metric, most_like_all
+from tf_transformer.storage.lines import read_lines
 from tf_transformer.text.alignment import UNITS, pharaoh
 from tf_transformer.text.glossary import Glossary, TermsOf, terms_of_line
 from tf_transformer.text.translator import LineTranslator
@@ -117,7 +118,9 @@ def terms_by(options: argparse.Namespace) -> TermsOf | None:
     """
     if options.constraints is None:
         return None
-    return terms_of_line if options.constraints == IN_LINES else Glossary.read(Path(options.constraints))
+    if options.constraints == IN_LINES:
+        return terms_of_line
+    return Glossary.of_lines(read_lines(Path(options.constraints)), options.constraints)
 
 
 def written_by(

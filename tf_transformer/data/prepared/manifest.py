@@ -143,9 +143,9 @@ class Prepared:
                 f"data.bpe_dropout={data.bpe_dropout}"
             )
 
-    def fronts(self) -> np.ndarray | None:
+    def language_tokens(self) -> np.ndarray | None:
         """Return the tokens of the languages of each corpus, [corpora, 2], or None if there is one direction."""
-        return fronts_of(self.directions, self.vocabularies)
+        return language_tokens_of(self.directions, self.vocabularies)
 
     def _of(self, section: str) -> dict[str, Any]:
         return {**WITHOUT_KEY.get(section, {}), **self.manifest["config"][section]}
@@ -167,7 +167,9 @@ def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def fronts_of(directions: Sequence[Direction], vocabularies: tuple[Vocabulary, Vocabulary]) -> np.ndarray | None:
+def language_tokens_of(
+    directions: Sequence[Direction], vocabularies: tuple[Vocabulary, Vocabulary]
+) -> np.ndarray | None:
     """Return the tokens of the languages of directions, [N, 2], or None if there are no directions."""
     if not directions:
         return None

@@ -46,16 +46,16 @@ class Choice:
 
     drop_copies: bool
 
-    def of(self, task: Numbered, equal: np.ndarray | None) -> Chosen:
+    def of(self, task: Numbered, duplicates: np.ndarray | None) -> Chosen:
         """Return the chosen pairs of a chunk.
 
         Args:
             task: the chunk.
-            equal: the pairs that equal earlier ones, as `equal_to_earlier` returns them; None chooses these too.
+            duplicates: the pairs that equal earlier ones, as `duplicates_in` returns them; None chooses these too.
         """
         pairs, low = task.chunk.read()
         given = len(pairs.sources)
-        keep = np.ones(given, bool) if equal is None else np.unpackbits(equal, count=given) == 0
+        keep = np.ones(given, bool) if duplicates is None else np.unpackbits(duplicates, count=given) == 0
         dropped = {"score": low, "equal": given - int(keep.sum()), "copy": 0}
         if self.drop_copies:
             copies = np.array([s == t and not is_blank(s) for s, t in zip(*pairs, strict=True)], bool)

@@ -51,9 +51,9 @@ def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None =
             a BPE although `data.bpe_dropout` needs one.
     """
     data = with_absolute_paths(config.data)
-    towards = directions(data)
-    several = len(set(towards)) > 1
-    languages = tuple(sorted({language for direction in towards for language in direction or ()})) if several else ()
+    of_corpora = directions(data)
+    several = len(set(of_corpora)) > 1
+    languages = tuple(sorted({language for direction in of_corpora for language in direction or ()})) if several else ()
     tokenizer = config.tokenizer
     if tokenizer.file is not None:
         tokenizer = dataclasses.replace(tokenizer, file=os.path.abspath(tokenizer.file))
@@ -73,7 +73,7 @@ def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None =
                 f"tokenizer.model_type=bpe. Received: {data.bpe_dropout}"
             )
     config.decoding.check_languages(languages)
-    named = tuple(_named(towards, languages, config.decoding)) if languages else ()
+    named = tuple(_named(of_corpora, languages, config.decoding)) if languages else ()
     return Plan(data, tokenizer, vocabularies, languages, named)
 
 

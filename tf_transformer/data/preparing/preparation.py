@@ -22,7 +22,7 @@ from tf_transformer.data.pairs import is_blank
 from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.prepared.manifest import FORMAT_VERSION
 from tf_transformer.data.preparing.chosen import Choice, Numbered, numbered_chunks
-from tf_transformer.data.preparing.equal import Hashing, equal_to_earlier, towards
+from tf_transformer.data.preparing.duplicates import Hashing, directions_of, duplicates_in
 from tf_transformer.data.preparing.plan import Plan
 from tf_transformer.data.preparing.result import (
     assemble,
@@ -37,7 +37,7 @@ from tf_transformer.data.preparing.shard import Encoding, Models, encoding_of, f
 from tf_transformer.data.preparing.workers import Workers
 from tf_transformer.errors import InputError
 from tf_transformer.progress import progress_bar
-from tf_transformer.storage.atomic import OLD, LocalFolder, written_whole
+from tf_transformer.storage.atomic import OLD, LocalFolder, atomic_write
 from tf_transformer.storage.lock import LOCK
 from tf_transformer.tokenizers.vocabulary import Vocabulary, train_tokenizer
 
@@ -86,12 +86,12 @@ class Preparation:
         self._begin()
         validation = validation_rows(self.read)
         write_validation(validation, self.result)
-        equal: list[np.ndarray] | None = None
-        if self.plan.data.drop_duplicates and (equal := self._equal()) is None:
+        duplicates: list[np.ndarray] | None = None
+        if self.plan.data.drop_duplicates and (duplicates := self._duplicates()) is None:
             return None
-        models = self._models(equal)
+        models = self._models(duplicates)
         encoding = encoding_of(self.plan, models, self.facts, LocalFolder(self.result, beside=self.work))
-        count = self._encode(encoding, equal)
+        count = self._encode(encoding, duplicates)
         if count is None:
             return None
         shards = (json.loads(self.facts.read(facts_name(number))) for number in range(count))
@@ -138,7 +138,7 @@ class Preparation:
         elif place.is_file():
             log.info("continuing the preparation of %s", self.output)
         self.result.mkdir(exist_ok=True)
-        with written_whole(place) as beside:
+        with atomic_write(place) as beside:
             beside.write_text(identity, "utf-8")
         self.spool()
 
@@ -167,9 +167,9 @@ class Preparation:
             if self._is_own(task):
                 yield task
 
-    def _equal(self) -> list[np.ndarray] | None:
+    def _duplicates(self) -> list[np.ndarray] | None:
         """Return, for each chunk, which pairs equal earlier ones, or None if other parts must hash theirs first."""
-        hashing = Hashing(self.work, towards(self.plan))
+        hashing = Hashing(self.work, directions_of(self.plan))
         numbers: list[int] = []
         hashed = self._shown("comparing", self.pool.map(hashing, self._own(numbers)), lambda found: found[1])
         pairs = sum(found[1] for found in hashed)
@@ -183,31 +183,31 @@ class Preparation:
                 *(missing, len(files)),
             )
             return None
-        return equal_to_earlier(files)
+        return duplicates_in(files)
 
-    def _with_equal(
-        self, tasks: Iterable[Numbered], equal: list[np.ndarray] | None
+    def _with_duplicates(
+        self, tasks: Iterable[Numbered], duplicates: list[np.ndarray] | None
     ) -> Iterator[tuple[Numbered, np.ndarray | None]]:
         """Yield tasks, each with those of its pairs that equal earlier ones."""
         for task in tasks:
-            yield task, None if equal is None else equal[task.number]
+            yield task, None if duplicates is None else duplicates[task.number]
 
-    def _models(self, equal: list[np.ndarray] | None) -> Models:
+    def _models(self, duplicates: list[np.ndarray] | None) -> Models:
         """Write the tokenizers of the plan, or else ones trained on a sample, to the result, and return them."""
         plan = self.plan
         if plan.vocabularies is None:
             with self._one_by_one("tokenizer.lock"):
-                files = self._trained(equal)
+                files = self._trained(duplicates)
             vocabularies = [Vocabulary(file, languages=plan.languages) for file in files]
         else:
             vocabularies = list(plan.vocabularies)
         models = models_of(plan, vocabularies)
         for name, model in zip(model_names(models), models.files, strict=True):
-            with written_whole(self.result / name) as beside:
+            with atomic_write(self.result / name) as beside:
                 beside.write_bytes(model)
         return models
 
-    def _trained(self, equal: list[np.ndarray] | None) -> list[bytes]:
+    def _trained(self, duplicates: list[np.ndarray] | None) -> list[bytes]:
         """Return tokenizers trained on the text, or those that a stopped preparation has trained on the same text."""
         settings = self.plan.tokenizer
         names = ["tokenizer.model"] if settings.shared else ["source.model", "target.model"]
@@ -216,7 +216,7 @@ class Preparation:
             task.chunk.digest() for task in numbered_chunks(self.read)
         ]:
             return [(self.work / name).read_bytes() for name in names]
-        tasks = self._with_equal(self._shown("sampling", numbered_chunks(self.read)), equal)
+        tasks = self._with_duplicates(self._shown("sampling", numbered_chunks(self.read)), duplicates)
         sample = Sample(self.pool, self.choice, tasks)
         if all(is_blank(source) or is_blank(target) for source, target in zip(*sample.pairs, strict=True)):
             raise nothing_left(self.plan)
@@ -224,16 +224,16 @@ class Preparation:
         texts: list[Iterable[str]] = [itertools.chain(*sample.pairs)] if settings.shared else [*sample.pairs]
         models = [train_tokenizer(text, settings, self.plan.languages) for text in texts]
         for name, model in zip(names, models, strict=True):
-            with written_whole(self.work / name) as beside:
+            with atomic_write(self.work / name) as beside:
                 beside.write_bytes(model)
-        with written_whole(facts) as beside:
+        with atomic_write(facts) as beside:
             beside.write_text(json.dumps(sample.digests))
         return models
 
-    def _encode(self, encoding: Encoding, equal: list[np.ndarray] | None) -> int | None:
+    def _encode(self, encoding: Encoding, duplicates: list[np.ndarray] | None) -> int | None:
         """Write the shards of this part, and return the number of all shards, or None if other parts lack theirs."""
         numbers: list[int] = []
-        results = self.pool.map(encoding, self._with_equal(self._own(numbers), equal))
+        results = self.pool.map(encoding, self._with_duplicates(self._own(numbers), duplicates))
         for _ in self._shown("preparing", results, lambda facts: facts["given"]):
             pass
         if missing := sum(self.facts.size(facts_name(number)) is None for number in numbers):

@@ -22,7 +22,7 @@ from tf_transformer.data.preparing.chosen import numbered_chunks
 from tf_transformer.data.preparing.plan import Plan
 from tf_transformer.data.preparing.shard import Models
 from tf_transformer.errors import InputError
-from tf_transformer.storage.atomic import written_whole
+from tf_transformer.storage.atomic import atomic_write
 from tf_transformer.version import __version__
 
 DROPPED = ("score", "equal", "copy", "empty", "long", "ratio")
@@ -44,7 +44,7 @@ def validation_rows(plan: Plan) -> list[tuple[int, str, str]]:
 
 def write_validation(rows: list[tuple[int, str, str]], folder: Path) -> None:
     """Write the validation text."""
-    with written_whole(folder / VALIDATION) as beside:
+    with atomic_write(folder / VALIDATION) as beside:
         beside.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), "utf-8")
 
 
@@ -121,7 +121,7 @@ def assemble(
     _report(plan, corpora)
     table = io.BytesIO()
     np.save(table, np.concatenate([np.empty(0, BLOCKS), *blocks]))
-    with written_whole(folder / BLOCK_TABLE) as beside:
+    with atomic_write(folder / BLOCK_TABLE) as beside:
         beside.write_bytes(table.getvalue())
     names = model_names(models)
     manifest = {
@@ -136,7 +136,7 @@ def assemble(
         "shards": described_shards,
         "config": plan.settings(),
     }
-    with written_whole(folder / MANIFEST) as beside:
+    with atomic_write(folder / MANIFEST) as beside:
         beside.write_bytes(written(manifest))
 
 

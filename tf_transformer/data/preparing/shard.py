@@ -11,7 +11,7 @@ import numpy as np
 from tf_transformer.data.chunks import digest_of
 from tf_transformer.data.encoding import Limits, encode_packed
 from tf_transformer.data.pairs import Pairs
-from tf_transformer.data.prepared.manifest import fronts_of
+from tf_transformer.data.prepared.manifest import language_tokens_of
 from tf_transformer.data.prepared.shards import packed, shard_name, text_name
 from tf_transformer.data.preparing.chosen import Choice, Numbered
 from tf_transformer.data.preparing.plan import Plan
@@ -65,7 +65,7 @@ class Encoding:
     models: Models
     limits: Limits
     choice: Choice
-    fronts: tuple[tuple[int, int], ...] = ()
+    language_tokens: tuple[tuple[int, int], ...] = ()
     """the tokens of the languages of each corpus; () if there is one direction"""
     keeps_text: bool = False
 
@@ -75,11 +75,11 @@ class Encoding:
         Args:
             task: the chunk, and which of its pairs equal earlier ones.
         """
-        (number, corpus, chunk), equal = task
+        (number, corpus, chunk), duplicates = task
         key: dict[str, Any] = {
             "text": chunk.digest(),
             "models": self.models.digest,
-            "equal": _digest(equal),
+            "equal": _digest(duplicates),
             "corpus": corpus,
         }
         key |= {"limits": list(self.limits), "keeps_text": self.keeps_text} | asdict(self.choice)
@@ -88,8 +88,10 @@ class Encoding:
             if known["key"] == key and self.folder.size(shard_name(number)) == known["bytes"]:
                 return known
         pairs, given, dropped = self.choice.of(*task)
-        fronts = np.tile(self.fronts[corpus], (len(pairs.sources), 1)) if self.fronts else None
-        encoded = encode_packed(pairs, self.models.open(), self.limits, fronts)
+        language_tokens = (
+            np.tile(self.language_tokens[corpus], (len(pairs.sources), 1)) if self.language_tokens else None
+        )
+        encoded = encode_packed(pairs, self.models.open(), self.limits, language_tokens)
         text = None
         if self.keeps_text:
             text = Pairs.of(pair for pair, keep in zip(zip(*pairs, strict=True), encoded.keep, strict=True) if keep)
@@ -112,14 +114,14 @@ class Encoding:
 
 def encoding_of(plan: Plan, models: Models, work: Folder, folder: Folder) -> Encoding:
     """Return the `Encoding` that writes the shards of a plan."""
-    data, fronts = plan.data, fronts_of(plan.directions, models.open())
+    data, language_tokens = plan.data, language_tokens_of(plan.directions, models.open())
     return Encoding(
         work,
         folder,
         models,
         Limits(data.max_length, data.max_length_ratio),
         Choice(data.drop_copies),
-        () if fronts is None else tuple((int(source), int(target)) for source, target in fronts),
+        () if language_tokens is None else tuple((int(source), int(target)) for source, target in language_tokens),
         keeps_text=data.bpe_dropout > 0,
     )
 
@@ -129,5 +131,5 @@ def facts_name(number: int) -> str:
     return f"{number:05d}.json"
 
 
-def _digest(equal: np.ndarray | None) -> str | None:
-    return None if equal is None else digest_of(equal.tobytes())
+def _digest(duplicates: np.ndarray | None) -> str | None:
+    return None if duplicates is None else digest_of(duplicates.tobytes())

@@ -12,7 +12,7 @@ import keras
 from tf_transformer.data import Batches
 from tf_transformer.progress import IN_LOG
 from tf_transformer.runs.history import read_history
-from tf_transformer.storage.atomic import written_whole
+from tf_transformer.storage.atomic import atomic_write
 from tf_transformer.training.callbacks.order import updates
 
 
@@ -72,7 +72,7 @@ class History(keras.callbacks.Callback):
         """Write the rows that stay to a new file, rename it, and start the clock."""
         kept = [row for row in read_history(self.path) if int(row["step"]) <= self.resumed_step]
         self.start = time.perf_counter() - (float(kept[-1]["seconds"]) if kept else 0.0)
-        with written_whole(self.path) as beside, beside.open("w", newline="") as file:
+        with atomic_write(self.path) as beside, beside.open("w", newline="") as file:
             writer = csv.DictWriter(file, self.COLUMNS)
             writer.writeheader()
             writer.writerows(kept)

@@ -12,7 +12,7 @@ import numpy as np
 from tf_transformer.data.pairs import escaped
 from tf_transformer.data.preparing.chosen import Numbered
 from tf_transformer.data.preparing.plan import Plan
-from tf_transformer.storage.atomic import written_whole
+from tf_transformer.storage.atomic import atomic_write
 
 HASHED = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<u4")])
 """A pair: a hash of its text, 128 bits, and its number in the chunk. The pairs of a chunk are sorted by hash."""
@@ -20,7 +20,7 @@ AT_ONCE = 4_000_000
 """The approximate number of pairs compared at once, which take 200 MB."""
 
 
-def towards(plan: Plan) -> tuple[str, ...]:
+def directions_of(plan: Plan) -> tuple[str, ...]:
     """Return, for each corpus, a string for its direction, because pairs of different directions are not equal."""
     return tuple(map(str, plan.directions or [()] * len(plan.corpora)))
 
@@ -72,7 +72,7 @@ class Hashing:
 
     folder: Path
     directions: tuple[str, ...]
-    """as `towards` returns them"""
+    """as `directions_of` returns them"""
 
     def place(self, number: int) -> Path:
         """Return the file of the hashes of a chunk."""
@@ -89,14 +89,14 @@ class Hashing:
         rows = hashed(task, self.directions[task.corpus])
         content = io.BytesIO()
         np.save(content, rows)
-        with written_whole(place) as beside:  # NumPy's own error for a full disk has no reason in it
+        with atomic_write(place) as beside:  # NumPy's own error for a full disk has no reason in it
             beside.write_bytes(content.getbuffer())
-        with written_whole(facts) as beside:
+        with atomic_write(facts) as beside:
             beside.write_text(json.dumps({"text": digest, "pairs": len(rows)}))
         return task.number, len(rows), digest
 
 
-def equal_to_earlier(files: Iterable[Path]) -> list[np.ndarray]:
+def duplicates_in(files: Iterable[Path]) -> list[np.ndarray]:
     """Return, for each chunk, which of its pairs equal an earlier pair of the same or an earlier chunk, as packed bits.
 
     The hashes are compared in parts, which bounds the memory.
