@@ -33,7 +33,7 @@ def row(preset: str, dtype: str, names: Collection[str], steps: int, options: ar
     spec = BATCH | SIZES[preset] | {"preset": preset, "dtype": dtype, "threads": options.threads}
     scripts = WORKERS if options.backend == "tensorflow" else WORKERS | {"ours": "train_keras.py"}
     peers = {
-        name: Peer(script, spec, onednn=True, backend=options.backend)
+        name: Peer(script, spec, onednn=True, backend=options.backend if name == "ours" else "tensorflow")
         for name, script in scripts.items()
         if name in names
     }

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.decoding.test_decoding import END, beam_search, exhaustive, search, tables
-from tf_transformer.decoding import Rules
+from tests.decoding.test_decoding import END, RULES, beam_search, exhaustive, search, tables
+from tf_transformer.decoding import BeamSearch, ConstrainedBeamSearch, RecordedBeamSearch, Rules, Sentences
 
 VOCABULARY = 7
 INNER = [1, 4, 5, 6]
@@ -112,3 +113,14 @@ def test_a_sentence_without_a_translation_has_no_phrases():
     assert found[0] == [([], -np.inf, -np.inf)]
     assert found[1] == [([], 0, 0)]
     assert 5 in found[2][0][0]
+
+
+def test_a_search_that_cannot_write_phrases_refuses_them():
+    plain = Sentences(tf.constant([3]))
+    for kind, sentences in (
+        (BeamSearch, plain._replace(phrases=tf.constant([[[4]]]))),
+        (RecordedBeamSearch, plain._replace(phrases=tf.constant([[[4]]]))),
+        (ConstrainedBeamSearch, plain),
+    ):
+        with pytest.raises(ValueError, match="need a ConstrainedBeamSearch"):
+            kind(None, RULES)((), sentences)

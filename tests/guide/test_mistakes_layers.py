@@ -208,7 +208,7 @@ def test_pre_norm_code_under_a_post_norm_formula():
     for norm, other in (("post", "pre"), ("pre", "post")):
         sublayer, residual = FeedForward(D, DFF), Residual(0.0, norm=norm)
         residual.build(x.shape)
-        y = array(residual.add(x, sublayer(residual.sublayer_input(x))))
+        y = array(residual.add_and_norm(x, sublayer(residual.sublayer_input(x))))
         np.testing.assert_allclose(y, framed(sublayer, residual.norm, x, norm), atol=1e-5)
         assert np.abs(y - framed(sublayer, residual.norm, x, other)).max() > 0.5
         is_normal = np.abs(y.var(axis=-1) - 1).max() < 1e-3

@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_transformer
 from tf_transformer.model.embeddings import take_rows
 from tf_transformer.model.layer_norm import normalize
-from tf_transformer.training.loss import of_labels, token_losses
+from tf_transformer.training.loss import take_labels, token_losses
 
 B, T, D, V = 2, 3, 7, 13
 rng = np.random.default_rng(0)
@@ -19,7 +19,7 @@ CASES = {
     "layer norm": (normalize, X, lambda normalize, x: normalize(x, 1e-6)),
     "layer norm, large epsilon": (normalize, X, lambda normalize, x: normalize(x, 0.5)),
     "embedding": (take_rows, TABLE, lambda take_rows, table: take_rows(table, IDS)),
-    "labels": (of_labels, LOGITS, lambda of_labels, logits: of_labels(IDS, logits)),
+    "labels": (take_labels, LOGITS, lambda take_labels, logits: take_labels(IDS, logits)),
     **{
         f"loss {e}": (token_losses, LOGITS, lambda token_losses, logits, e=e: token_losses(IDS, logits, e))
         for e in (0.0, 0.1, 0.7)

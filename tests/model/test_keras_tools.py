@@ -31,6 +31,30 @@ def functional():
     return keras.Model([x, context], FeedForward(6, 11)(attended))
 
 
+def test_summary_shows_the_shapes_of_outputs(model):
+    lines = []
+    model.summary(print_fn=lambda text, **_: lines.append(text))
+    shown = "\n".join(lines)
+    assert shown.count("(None, None, 6)") == 2 and "?" not in shown
+
+
+@pytest.mark.parametrize("layer", [FeedForward(6, 11), EncoderLayer(**SIZES)])
+def test_layers_know_their_shapes_where_keras_asks(layer):
+    assert layer.compute_output_shape((2, 5, 6)) == (2, 5, 6)
+    x = RANDOM.normal(size=(2, 3, 5, 6)).astype("float32")
+    y = keras.layers.TimeDistributed(layer)(x)
+    np.testing.assert_allclose(y[:, 1], layer(x[:, 1]), atol=1e-5)
+
+
+def test_symbolic_calls_give_the_attention_too():
+    ids, x = keras.Input((None,), dtype="int32"), keras.Input((5, 6))
+    y, weights = EncoderLayer(**SIZES)(x, return_attention_scores=True)
+    assert (y.shape, weights.shape) == ((None, 5, 6), (None, 2, 5, 5))
+    model = Transformer(num_layers=1, **SIZES, input_vocab_size=13, target_vocab_size=17)
+    logits, weights = model((ids, ids), return_attention_scores=True)
+    assert logits.shape == (None, None, 17) and weights.cross[0].shape == (None, 2, None, None)
+
+
 @pytest.mark.parametrize("is_called", [False, True])
 def test_summary_counts_what_the_parts_have(model, is_called):
     if is_called:

@@ -36,7 +36,7 @@ def test_a_residual_connection_is_the_formula_of_the_paper(arrangement):
     x, kernel = normal(B, T, D), normal(D, D)
     residual = Residual(0.0, norm=arrangement)
     residual.build(x.shape)
-    y = residual.add(x, residual.sublayer_input(x) @ kernel)
+    y = residual.add_and_norm(x, residual.sublayer_input(x) @ kernel)
     expected = norm(x + x @ kernel) if arrangement == "post" else x + norm(x) @ kernel
     np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-4)
 

@@ -1,5 +1,6 @@
 """Pages: our own, and those of others."""
 
+import asyncio
 import dataclasses
 import json
 import math
@@ -12,6 +13,8 @@ from tests.serving.conftest import TEXT
 from tf_transformer.errors import InputError
 from tf_transformer.serving.http.origin import origins
 from tf_transformer.serving.http.rest import make_app
+from tf_transformer.serving.http.texts import translated
+from tf_transformer.text.documents import parts_of, segmenter
 
 ASKED = (
     ("/v1/models/copy:predict", {"instances": [TEXT]}),
@@ -185,6 +188,23 @@ def test_a_text_that_is_refused(client):
     assert client.post(path, json={"text": "a"}, headers=foreign).status_code == 403
 
 
+def test_a_sentence_that_was_cut_off_is_translated_in_parts():
+    """By a translator that reads 11 characters, and makes them upper case."""
+
+    async def shout(sentences):
+        asked.append(sentences)
+        return [{"translations": [text[:11].upper()], "is_truncated": len(text) > 11} for text in sentences]
+
+    asked = []
+    text = "  one two three, four five six. x\n\n" + "y" * 23
+    lines = [parts_of(line, segmenter("en"), lambda sentence: True) for line in text.splitlines(keepends=True)]
+    document = asyncio.run(translated(lines, shout))
+    assert document.translation == text.upper()
+    assert [part.text for part in document.parts][:3] == ["one two", "three,", "four five"]
+    assert asked[0] == ["one two three, four five six.", "x", "y" * 23]
+    assert "x" not in asked[1]  # what is done is not asked for again
+
+
 def test_a_sentence_that_is_too_long_is_translated_in_parts(client, exported, model, monkeypatch):
     """By a model that reads 11 characters. All sentences are cut before any of them is translated."""
     monkeypatch.setattr(model.version, "fits", lambda text: len(text) <= 11)
@@ -198,6 +218,11 @@ def test_a_sentence_that_is_too_long_is_translated_in_parts(client, exported, mo
     monkeypatch.setattr(model.version, "run", lambda *_: pytest.fail("it was translated"))
     refused = client.post("/v1/models/copy:translate", json={"text": text})
     assert refused.status_code == 400 and "at most 4 sentences" in refused.json()["error"]
+
+
+def test_the_server_knows_what_fits_into_the_model(model):
+    """The model reads 512 tokens; a letter is one."""
+    assert model.version.fits("a " * 510) and not model.version.fits("a " * 511 + "a")
 
 
 def test_the_page_names_model_version_and_languages(client, model, monkeypatch):

@@ -226,16 +226,16 @@ class TranslateFiles(beam.PTransform):
         inputs = pipeline | "Inputs" >> beam.Create([self.inputs])
         blocks = inputs | "Read" >> beam.FlatMap(_blocks) | "Spread" >> beam.Reshuffle()
         identity = _identity(self.handler)
-        piece_to_id = blocks | "Look up" >> beam.FlatMap(_looked_up, self.work, self.output, identity).with_outputs(
+        found = blocks | "Look up" >> beam.FlatMap(_looked_up, self.work, self.output, identity).with_outputs(
             DONE, main=LEFT
         )
         written = (
-            piece_to_id[LEFT]
+            found[LEFT]
             | "Decode" >> beam.Map(_sentences)
             | RunInference(KeyedModelHandler(self.handler))
             | "Write" >> beam.Map(_written, self.work, self.output, identity)
         )
-        counts = beam.pvalue.AsIter((piece_to_id[DONE], written) | "All" >> beam.Flatten())
+        counts = beam.pvalue.AsIter((found[DONE], written) | "All" >> beam.Flatten())
         return inputs | "Finish" >> beam.Map(_finish, self.output, self.work, counts)
 
 

@@ -108,6 +108,9 @@ class BeamSearch:
         ValueError: an argument is out of its range.
     """
 
+    takes_phrases = False
+    """whether the search writes the phrases of its sentences"""
+
     def __init__(
         self,
         step: Step,
@@ -140,6 +143,9 @@ class BeamSearch:
             cache: the cache for the first step, with `beam_size` rows for each sentence.
             sentences: the B sentences. One with limit 0 has an empty hypothesis.
 
+        Raises:
+            ValueError: phrases for a search that does not write them.
+
         Returns:
             `n_best` hypotheses for each sentence; their scores are the penalised log-probabilities.
         """
@@ -147,6 +153,8 @@ class BeamSearch:
 
     def run(self, cache: Any, sentences: Sentences) -> State:
         """Return the state after the last step."""
+        if tf.is_tensor(sentences.phrases) != self.takes_phrases:
+            raise ValueError("sentences with phrases need a ConstrainedBeamSearch, and it needs phrases")
         first = self.without_finished(self.begin(cache, sentences))
         return repeat_until_done(self.advance, lambda state: state.log_probabilities > -np.inf, first)
 

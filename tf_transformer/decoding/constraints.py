@@ -31,6 +31,8 @@ class ConstrainedBeamSearch(BeamSearch):
     no phrases.
     """
 
+    takes_phrases = True
+
     def begin(self, cache: Any, sentences: Sentences) -> State:
         """As in `BeamSearch`; `extra` is the `Progress` of the hypotheses."""
         # One phrase and one token more, so that there is a largest of them.

@@ -10,7 +10,7 @@ from keras import ops
 from tf_transformer.model.cache import Cache, DynamicCache, KeyValue, StaticCache
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.linear import Linear
-from tf_transformer.model.masks import mask_of_heads
+from tf_transformer.model.masks import add_heads_axis
 from tf_transformer.model.scaled_dot_product import scaled_dot_product_attention
 
 
@@ -20,7 +20,8 @@ class MultiHeadAttention(ExplicitMaskLayer):
 
     Called without a context, the layer is self-attention, which projects query, key and value with one fused product.
     With a context, it projects the query with one product, and key and value with another. The first call (or `build`)
-    decides which of the two it is from then on.
+    decides which of the two it is from then on. All projections have biases, initially zero; those of the paper have
+    none.
 
     Args:
         d_model: width of query and output, D.
@@ -45,13 +46,13 @@ class MultiHeadAttention(ExplicitMaskLayer):
     ):
         super().__init__(**kwargs)
         self.widths = {"key_dim": key_dim, "value_dim": value_dim}
-        if num_heads < 1 or (None in self.widths.values() and d_model % num_heads):
+        if num_heads < 1 or 0 in self.widths.values() or (None in self.widths.values() and d_model % num_heads):
             raise ValueError(
                 "d_model must be a multiple of num_heads, unless key_dim and value_dim are given. "
                 f"Received: {d_model=}, {num_heads=}, {self.widths}"
             )
-        self.key_dim = key_dim or d_model // num_heads
-        self.value_dim = value_dim or d_model // num_heads
+        self.key_dim = d_model // num_heads if key_dim is None else key_dim
+        self.value_dim = d_model // num_heads if value_dim is None else value_dim
         self.d_model = d_model
         self.num_heads = num_heads
         self.dropout_rate = dropout_rate
@@ -61,18 +62,23 @@ class MultiHeadAttention(ExplicitMaskLayer):
     def build(self, query_shape: tuple[int | None, ...], context_shape: Any = None) -> None:
         """Create the weights: for self-attention, or with a `context_shape` for attention to a context."""
         self.is_self_attention = context_shape is None
-        key, value, policy = self.num_heads * self.key_dim, self.num_heads * self.value_dim, self.dtype_policy
+        key_width, value_width = self.num_heads * self.key_dim, self.num_heads * self.value_dim
+        policy = self.dtype_policy
         if self.is_self_attention:
             self.query_key_value = Linear(
-                2 * key + value, parts=(key, key, value), name="query_key_value", dtype=policy
+                2 * key_width + value_width,
+                parts=(key_width, key_width, value_width),
+                name="query_key_value",
+                dtype=policy,
             )
             self.query_key_value.build(query_shape)
         else:
-            self.query = Linear(key, name="query", dtype=policy)
+            self.query = Linear(key_width, name="query", dtype=policy)
             self.query.build(query_shape)
-            self.key_value = Linear(key + value, parts=(key, value), name="key_value", dtype=policy)
+            widths = (key_width, value_width)
+            self.key_value = Linear(sum(widths), parts=widths, name="key_value", dtype=policy)
             self.key_value.build(context_shape)
-        self.output_projection.build((*query_shape[:-1], value))
+        self.output_projection.build((*query_shape[:-1], value_width))
 
     def call(self, query: Any, context: Any = None, mask: Any = None, training: bool | None = None) -> Any:
         """Attend. query [B, T, D], context [B, S, any] -> output [B, T, D] and weights [B, H, T, S].
@@ -97,13 +103,13 @@ class MultiHeadAttention(ExplicitMaskLayer):
             q = self.split_heads(self.query(query))
             k, v = self.project_context(context)
         dropout = functools.partial(self.dropout, training=training)
-        y, weights = scaled_dot_product_attention(q, k, v, mask_of_heads(mask), dropout)
+        y, weights = scaled_dot_product_attention(q, k, v, add_heads_axis(mask), dropout)
         return self.output_projection(self.merge_heads(y)), weights
 
     def project(self, projection: Linear, x: Any) -> list[Any]:
         """Project x [B, T, any], and split each of the fused parts into heads, [B, H, T, width]."""
-        starts = list(itertools.accumulate(projection.widths))[:-1]
-        return [self.split_heads(part) for part in ops.split(projection(x), starts, axis=-1)]
+        split_points = list(itertools.accumulate(projection.widths))[:-1]
+        return [self.split_heads(part) for part in ops.split(projection(x), split_points, axis=-1)]
 
     def split_heads(self, x: Any) -> Any:
         """[B, T, H * width] -> [B, H, T, width]."""
@@ -134,7 +140,8 @@ class MultiHeadAttention(ExplicitMaskLayer):
             cache: the positions before them (see `empty_cache`).
 
         Returns:
-            The output [R, D], the weights [R, H, 1, S] and the cache with the new position; S is its length.
+            The output [R, D], the weights [R, H, 1, S], and what the cache's `attend` returns last: the cache with the
+            new position, of length S. (`ReadOnlyCache` gives the new position alone, and weights [R, H, 1, S + 1].)
         """
         q, k, v = self.project(self.query_key_value, ops.expand_dims(x, 1))
         y, weights, new_cache = cache.attend(q, KeyValue(k, v), position)
@@ -146,7 +153,7 @@ class MultiHeadAttention(ExplicitMaskLayer):
         return KeyValue(*self.project(self.key_value, context))
 
     def step_to_context(self, x: Any, context: KeyValue, mask: Any) -> tuple[Any, Any]:
-        """Attend to B projected contexts from one new position in each of B * K rows, K of them for each context.
+        """Attention of one new position in each of B * K rows to B contexts; K rows in succession read a context.
 
         Args:
             x: the new positions, [B * K, D].
@@ -159,7 +166,7 @@ class MultiHeadAttention(ExplicitMaskLayer):
         # The K rows of a context attend to it as if they were positions of one query, so that it need not be repeated.
         shape = (ops.shape(context.key)[0], -1, self.num_heads, self.key_dim)
         q = ops.transpose(ops.reshape(self.query(x), shape), (0, 2, 1, 3))
-        y, weights = scaled_dot_product_attention(q, *context, mask_of_heads(mask))
+        y, weights = scaled_dot_product_attention(q, *context, add_heads_axis(mask))
         y = ops.reshape(ops.transpose(y, (0, 2, 1, 3)), (-1, self.num_heads * self.value_dim))
         return self.output_projection(y), weights
 

@@ -34,7 +34,7 @@ class DynamicCache(KeyValue):
 class StaticCache(KeyValue):
     """A cache with room for S positions, which are filled one by one. No shape changes, as XLA requires.
 
-    On the TensorFlow backend, `attend` makes an XLA op.
+    On TensorFlow, `ops.slice_update` is an op of XLA, so that this needs it.
     """
 
     def attend(self, query: Any, new: KeyValue, position: Any) -> tuple[Any, Any, "StaticCache"]:
@@ -58,8 +58,8 @@ class ReadOnlyCache(KeyValue):
         The new position comes last, after places that are not filled yet. Nothing as large as the cache is made.
         """
         query = query * (1 / math.sqrt(query.shape[-1]))
-        room = ops.cast(ops.arange(ops.shape(self.key)[2]) >= position, query.dtype)
-        before = ops.matmul(query, ops.swapaxes(self.key, -1, -2)) + room * -1e9
+        unfilled = ops.cast(ops.arange(ops.shape(self.key)[2]) >= position, query.dtype)
+        before = ops.matmul(query, ops.swapaxes(self.key, -1, -2)) + unfilled * -1e9
         here = ops.sum(query * new.key, axis=-1, keepdims=True)
         weights = ops.softmax(ops.concatenate([before, here], axis=-1), axis=-1)
         output = ops.matmul(weights[..., :-1], self.value) + weights[..., -1:] * new.value

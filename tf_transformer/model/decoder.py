@@ -9,16 +9,16 @@ from tf_transformer.model.attention import MultiHeadAttention
 from tf_transformer.model.cache import Cache, KeyValue
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.feed_forward import FeedForward
-from tf_transformer.model.masks import both, causal_mask
+from tf_transformer.model.masks import causal_mask, combine_masks
 from tf_transformer.model.residual import Residual
 from tf_transformer.model.stack import Stack
 
 
 class Memory(NamedTuple):
-    """What the decoder reads of the source; it is computed once per sentence."""
+    """What the decoder reads of the source (the "memory" of paper 3.2.3), computed once per batch of sources."""
 
     layers: tuple[KeyValue, ...]
-    """the projected source of every layer"""
+    """for every layer, the keys and values of the encoder's output"""
     mask: Any
     """[B, 1, S], True = attend"""
 
@@ -102,7 +102,7 @@ class DecoderLayer(ExplicitMaskLayer):
         self.cross_attention.build(x_shape, context_shape)
         self.cross_attention_residual.build(x_shape)
         self.feed_forward.build(x_shape)
-        with keras.name_scope("feed_forward"):  # the name that the weights have in checkpoints
+        with keras.name_scope("feed_forward"):  # checkpoints name these weights feed_forward/residual/norm
             self.feed_forward_residual.build(x_shape)
 
     def call(
@@ -126,19 +126,19 @@ class DecoderLayer(ExplicitMaskLayer):
             return_attention_scores: whether to return the weights of self-attention [B, H, T, T] and those on the
                 context [B, H, T, S] as well.
         """
-        mask = both(mask, causal_mask(x.shape[1] or ops.shape(x)[1]))
+        mask = combine_masks(mask, causal_mask(ops.shape(x)[1]))
 
         y = self.self_attention_residual.sublayer_input(x)
         y, weights = self.self_attention(y, mask=mask, training=training)
-        x = self.self_attention_residual.add(x, y, training)
+        x = self.self_attention_residual.add_and_norm(x, y, training)
 
         y = self.cross_attention_residual.sublayer_input(x)
         y, cross_weights = self.cross_attention(y, context, mask=context_mask, training=training)
-        x = self.cross_attention_residual.add(x, y, training)
+        x = self.cross_attention_residual.add_and_norm(x, y, training)
 
         y = self.feed_forward_residual.sublayer_input(x)
         y = self.feed_forward(y, training=training)
-        x = self.feed_forward_residual.add(x, y, training)
+        x = self.feed_forward_residual.add_and_norm(x, y, training)
         return (x, weights, cross_weights) if return_attention_scores else x
 
     def step(
@@ -151,14 +151,18 @@ class DecoderLayer(ExplicitMaskLayer):
         """
         y = self.self_attention_residual.sublayer_input(x)
         y, _, new_cache = self.self_attention.step(y, position, cache)
-        x = self.self_attention_residual.add(x, y)
+        x = self.self_attention_residual.add_and_norm(x, y)
 
         y = self.cross_attention_residual.sublayer_input(x)
         y, weights = self.cross_attention.step_to_context(y, context, context_mask)
-        x = self.cross_attention_residual.add(x, y)
+        x = self.cross_attention_residual.add_and_norm(x, y)
 
         y = self.feed_forward(self.feed_forward_residual.sublayer_input(x))
-        return self.feed_forward_residual.add(x, y), weights, new_cache
+        return self.feed_forward_residual.add_and_norm(x, y), weights, new_cache
+
+    def compute_output_shape(self, x_shape: tuple[int | None, ...], context_shape: Any) -> tuple[int | None, ...]:
+        """Return the shape of x."""
+        return x_shape
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -200,12 +204,13 @@ class Decoder(Stack):
         """
         x, weights, cross_weights = self.embedding(ids, training=training), [], []
         for layer in self.layers:
-            x, of_layer, cross_of_layer = layer(
+            x, layer_weights, layer_cross_weights = layer(
                 x, context, mask=mask, context_mask=context_mask, training=training, return_attention_scores=True
             )
-            weights.append(of_layer)
-            cross_weights.append(cross_of_layer)
-        x = self.normalize(x)
+            if return_attention_scores:
+                weights.append(layer_weights)
+                cross_weights.append(layer_cross_weights)
+        x = self.apply_final_norm(x)
         return (x, tuple(weights), tuple(cross_weights)) if return_attention_scores else x
 
     def project_context(self, context: Any, context_mask: Any) -> Memory:
@@ -228,4 +233,8 @@ class Decoder(Stack):
             x, weights, kept = layer.step(x, position, kept, context, memory.mask)
             all_weights.append(weights)
             new_cache.append(kept)
-        return self.normalize(x), tuple(all_weights), tuple(new_cache)
+        return self.apply_final_norm(x), tuple(all_weights), tuple(new_cache)
+
+    def compute_output_shape(self, ids_shape: tuple[int | None, ...], context_shape: Any) -> tuple[int | None, ...]:
+        """Return [B, T, D]."""
+        return (*ids_shape, self.config["d_model"])

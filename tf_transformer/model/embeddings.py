@@ -22,8 +22,8 @@ def take_rows(table: Any, ids: Any) -> Any:
 class TokenEmbedding(keras.layers.Layer):
     """A vector for every token; the same weights may give the logits (paper 3.4).
 
-    ids [B, T] -> [B, T, D], already multiplied by sqrt(D). The initial table is N(0, D^-0.5), which gives unit
-    variance.
+    ids [B, T] -> [B, T, D], already multiplied by sqrt(D). The table is drawn with standard deviation D^-0.5, so
+    that the output has unit variance.
     """
 
     def __init__(self, vocab_size: int, d_model: int, **kwargs: Any):
@@ -59,6 +59,10 @@ class TokenEmbedding(keras.layers.Layer):
         """Refuse quantisation, as `Linear.quantize` does."""
         raise NotImplementedError(not_quantized(self, mode))
 
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return [B, T, D]."""
+        return (*input_shape, self.d_model)
+
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
         return super().get_config() | {"vocab_size": self.vocab_size, "d_model": self.d_model}
@@ -75,7 +79,8 @@ class PositionalEmbedding(keras.layers.Layer):
         tokens: a `TokenEmbedding` to share; a new one by default.
         positions: "sinusoidal" (any length; the paper), "learned" (up to max_positions; paper table 3, row E), or the
             sinusoids of "opus", "marian" or "m2m100" models.
-        max_positions: tokens in the learned position table; a longer input is an error.
+        max_positions: rows of the learned position table. A longer input is an error where its length is known;
+            elsewhere the caller must see to it.
     """
 
     def __init__(
@@ -123,3 +128,7 @@ class PositionalEmbedding(keras.layers.Layer):
             positions = ops.take(self.table, ops.arange(length) + start, axis=0)
         x = self.tokens(ids)
         return self.dropout(x + ops.cast(positions, x.dtype), training=training)
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return [B, T, D]."""
+        return (*input_shape, self.d_model)

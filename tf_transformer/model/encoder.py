@@ -86,7 +86,7 @@ class EncoderLayer(ExplicitMaskLayer):
         self.self_attention.build(input_shape)
         self.self_attention_residual.build(input_shape)
         self.feed_forward.build(input_shape)
-        with keras.name_scope("feed_forward"):  # the name that the weights have in checkpoints
+        with keras.name_scope("feed_forward"):  # checkpoints name these weights feed_forward/residual/norm
             self.feed_forward_residual.build(input_shape)
 
     def call(
@@ -98,16 +98,21 @@ class EncoderLayer(ExplicitMaskLayer):
             x: the source positions.
             mask: boolean, True = attend, broadcasting to [B, S, S].
             training: whether to apply dropout.
-            return_attention_scores: whether to return the weights of the attention [B, H, S, S] as well.
+            return_attention_scores: whether to return the weights of the attention [B, H, S, S] as well. (The name is
+                Keras's; they are the weights after the softmax.)
         """
         y = self.self_attention_residual.sublayer_input(x)
         y, weights = self.self_attention(y, mask=mask, training=training)
-        x = self.self_attention_residual.add(x, y, training)
+        x = self.self_attention_residual.add_and_norm(x, y, training)
 
         y = self.feed_forward_residual.sublayer_input(x)
         y = self.feed_forward(y, training=training)
-        x = self.feed_forward_residual.add(x, y, training)
+        x = self.feed_forward_residual.add_and_norm(x, y, training)
         return (x, weights) if return_attention_scores else x
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return the shape of the input."""
+        return input_shape
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -141,7 +146,12 @@ class Encoder(Stack):
         """
         x, weights = self.embedding(ids, training=training), []
         for layer in self.layers:
-            x, of_layer = layer(x, mask=mask, training=training, return_attention_scores=True)
-            weights.append(of_layer)
-        x = self.normalize(x)
+            x, layer_weights = layer(x, mask=mask, training=training, return_attention_scores=True)
+            if return_attention_scores:
+                weights.append(layer_weights)
+        x = self.apply_final_norm(x)
         return (x, tuple(weights)) if return_attention_scores else x
+
+    def compute_output_shape(self, ids_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return [B, S, D]."""
+        return (*ids_shape, self.config["d_model"])

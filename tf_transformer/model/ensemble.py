@@ -46,7 +46,7 @@ class Ensemble:
         return tuple(model.empty_cache(batch, length) for model in self.models)
 
     def decode_step(self, ids: Any, position: Any, cache: Any, memory: Any) -> tuple[Any, Any, Any]:
-        """As `Transformer.decode_step`; a layer of the weights has the heads of all models, [B, heads of all, K, S]."""
+        """As `Transformer.decode_step`; the weights of a layer have the heads of all models: [B, all heads, K, S]."""
         steps = [
             model.decode_step(ids, position, kept, encoded)
             for model, kept, encoded in zip(self.models, cache, memory, strict=True)
@@ -61,12 +61,12 @@ class Ensemble:
 
     @property
     def num_decoder_layers(self) -> int:
-        """The number of decoder layers that all models have."""
+        """The smallest number of decoder layers of a model."""
         return min(model.num_decoder_layers for model in self.models)
 
     @property
     def max_positions(self) -> int | None:
-        """The number of positions that all models have learned; None if they take any."""
+        """The smallest number of positions that a model has learned; None if all take any."""
         return min((most for model in self.models if (most := model.max_positions) is not None), default=None)
 
     @property

@@ -19,6 +19,10 @@ class ExplicitMaskLayer(LowRank, keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the specifications of all outputs; those of attention weights depend on the arguments of the call."""
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)
+
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
         """Return the mask to attach to the output: a padding mask, or none."""
         return previous_mask if previous_mask is not None and len(previous_mask.shape) == 2 else None

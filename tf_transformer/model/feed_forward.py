@@ -32,7 +32,7 @@ class FeedForward(LowRank, keras.layers.Layer):
         self.outer = Linear(d_model, name="outer", dtype=policy)
         self.activation_dropout = None
         if activation_dropout_rate:
-            # Made only where it drops: its seed is part of a checkpoint.
+            # Only where it drops: the seed of a Dropout is saved in checkpoints, and other models have none there.
             self.activation_dropout = keras.layers.Dropout(
                 activation_dropout_rate, name="activation_dropout", dtype=policy
             )
@@ -48,6 +48,10 @@ class FeedForward(LowRank, keras.layers.Layer):
         if self.activation_dropout is not None:
             y = self.activation_dropout(y, training=training)
         return self.outer(y)
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return the shape of the input."""
+        return input_shape
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""

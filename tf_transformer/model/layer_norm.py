@@ -21,7 +21,8 @@ def normalize(x: Any, epsilon: float) -> Any:
 class LayerNorm(keras.layers.Layer):
     """Layer normalisation of the last axis, with a learned scale gamma and shift beta (Ba et al. 2016).
 
-    It computes in float32, whatever the type of the input.
+    It computes in float32, whatever the type of the input. On TensorFlow, its explicit gradient makes it faster than
+    Keras's own layer.
 
     Args:
         epsilon: added to the variance.
@@ -43,6 +44,10 @@ class LayerNorm(keras.layers.Layer):
         gamma, beta = (ops.cast(weight, "float32") for weight in (self.gamma, self.beta))
         y = normalize(ops.cast(inputs, "float32"), self.epsilon) * gamma + beta
         return ops.cast(y, self.compute_dtype)
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return the shape of the input."""
+        return input_shape
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""

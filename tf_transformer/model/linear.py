@@ -123,6 +123,10 @@ class Linear(keras.layers.Layer):
         """
         raise NotImplementedError(not_quantized(self, mode))
 
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return [..., units]."""
+        return (*input_shape[:-1], self.units)
+
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
         return super().get_config() | {

@@ -9,30 +9,30 @@ from tf_transformer.config.special_tokens import PAD
 
 
 def padding_mask(ids: Any) -> Any:
-    """Attend to every position of `ids` [B, S] that is not padding (id 0). Returns [B, 1, S]."""
+    """Return a mask [B, 1, S] of the positions of `ids` [B, S] that are not padding (id 0)."""
     return ops.expand_dims(ops.not_equal(ids, PAD), axis=1)
 
 
 def causal_mask(length: Any) -> Any:
-    """Attend to a position itself and to those before it (paper 3.2.3). Returns [1, T, T], T = `length`."""
+    """Return a mask [1, T, T], T = `length`: a position attends to itself and those before it (paper 3.2.3)."""
     positions = ops.arange(length)
     return ops.expand_dims(ops.expand_dims(positions, 1) >= ops.expand_dims(positions, 0), 0)
 
 
-def both(mask: Any, other: Any) -> Any:
-    """Attend where both masks do. `mask` [B, S], [B, T, S] or None for everywhere, `other` [B, T, S]."""
-    return other if mask is None else ops.logical_and(_checked(mask), other)
+def combine_masks(mask: Any, other: Any) -> Any:
+    """Return the mask [B, T, S] that is True where both are: `mask` [B, S], [B, T, S] or None, `other` [B, T, S]."""
+    return other if mask is None else ops.logical_and(_three_axes(mask), other)
 
 
-def mask_of_heads(mask: Any) -> Any:
+def add_heads_axis(mask: Any) -> Any:
     """Return a mask [B, S] or [B, T, S] for the scores of all heads: [B, 1, 1, S] or [B, 1, T, S]. None stays None."""
-    return None if mask is None else ops.expand_dims(_checked(mask), axis=1)
+    return None if mask is None else ops.expand_dims(_three_axes(mask), axis=1)
 
 
-def _checked(mask: Any) -> Any:
+def _three_axes(mask: Any) -> Any:
     """Return the mask with three axes.
 
-    Keras itself passes a padding mask of the attended positions, [B, S], on from `Embedding(mask_zero=True)`.
+    Two axes are the padding mask that Keras's `Embedding(mask_zero=True)` passes on, in a model of one's own.
 
     Raises:
         ValueError: it is not boolean, because an additive mask, or one of 0 and 1, would mean something else; or it has

@@ -9,10 +9,12 @@ from tf_transformer.model.layer_norm import LayerNorm
 
 @keras.saving.register_keras_serializable("tf_transformer")
 class Residual(keras.layers.Layer):
-    """The residual connection around a sub-layer, with dropout and layer norm (paper 3.1 and 5.4).
+    """The residual connection around a sub-layer, with dropout and layer norm (paper 3.1 and 5.4, figure 1).
+
+    The layer is not called itself; two methods stand around the sub-layer:
 
         y = sublayer(residual.sublayer_input(x))
-        x = residual.add(x, y)
+        x = residual.add_and_norm(x, y)
 
     With norm="post", the paper, this is LayerNorm(x + dropout(sublayer(x))); with norm="pre", it is
     x + dropout(sublayer(LayerNorm(x))).
@@ -39,10 +41,10 @@ class Residual(keras.layers.Layer):
         self.norm.build(input_shape)
 
     def sublayer_input(self, x: Any) -> Any:
-        """Return what the sub-layer reads of x [..., D]."""
+        """Return the input of the sub-layer: LayerNorm(x) with norm="pre", x itself with norm="post"."""
         return self.norm(x) if self.is_pre else x
 
-    def add(self, x: Any, y: Any, training: bool | None = None) -> Any:
-        """Return the sum of x and the output y of the sub-layer, [..., D]."""
+    def add_and_norm(self, x: Any, y: Any, training: bool | None = None) -> Any:
+        """Return x + dropout(y), y being the output of the sub-layer; normalised with norm="post"."""
         x = x + self.dropout(y, training=training)
         return x if self.is_pre else self.norm(x)

@@ -7,20 +7,20 @@ from keras import ops
 
 
 def scaled_dot_product_attention(query: Any, key: Any, value: Any, mask: Any = None, dropout: Any = None) -> Any:
-    """Attend: softmax(query key^T / sqrt(depth)) value (paper 3.2.1).
+    """Attend: softmax(query key^T / sqrt(d_k)) value (paper 3.2.1).
 
     The softmax is in float32 whatever the type of the inputs. A row that may attend to nothing gets
-    finite weights that add up to 1.
+    equal weights.
 
     Args:
-        query: [..., T, depth].
-        key: [..., S, depth].
-        value: [..., S, depth of values].
+        query: [..., T, d_k].
+        key: [..., S, d_k].
+        value: [..., S, d_v].
         mask: boolean, True = attend; broadcasts to [..., T, S]. None attends everywhere.
         dropout: a function applied to the weights before they multiply the values.
 
     Returns:
-        The output [..., T, depth of values] and the weights [..., T, S], of the type of `value`.
+        The output [..., T, d_v] and the weights [..., T, S] before dropout, of the type of `value`.
     """
     query = query * (1 / math.sqrt(query.shape[-1]))
     scores = ops.cast(ops.matmul(query, ops.swapaxes(key, -1, -2)), "float32")

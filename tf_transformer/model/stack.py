@@ -26,7 +26,8 @@ class Stack(ExplicitMaskLayer):
         value_dim: width of the values of a head, d_v, if not d_model / num_heads.
         positions: "sinusoidal" (any length; the paper), "learned" (up to max_positions; paper table 3, row E), or the
             sinusoids of "opus", "marian" or "m2m100" models.
-        max_positions: tokens in the learned position table; a longer input is an error.
+        max_positions: rows of the learned position table. A longer input is an error where its length is known;
+            elsewhere the caller must see to it.
         tokens: a `TokenEmbedding` to share (paper 3.4); a new one by default.
         **kwargs: Keras's own, such as `name` and `dtype`.
     """
@@ -97,8 +98,8 @@ class Stack(ExplicitMaskLayer):
         if self.final_norm is not None:
             self.final_norm.build(shape)
 
-    def normalize(self, x: Any) -> Any:
-        """Return the output of the last layer, normalised if the stack has a final norm."""
+    def apply_final_norm(self, x: Any) -> Any:
+        """Return final_norm(x), or x if the stack has no final norm."""
         return x if self.final_norm is None else self.final_norm(x)
 
     def get_config(self) -> dict[str, Any]:

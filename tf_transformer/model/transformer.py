@@ -34,8 +34,8 @@ class Transformer(LowRank, keras.Model):
 
     Args:
         num_layers: layers of the encoder, and of the decoder.
-        num_decoder_layers: layers of the decoder, if it has another number.
-        d_model: width, D; even, and a multiple of num_heads unless their widths are given.
+        num_decoder_layers: layers of the decoder; num_layers by default.
+        d_model: width, D: a multiple of num_heads unless their widths are given, and even unless positions are learned.
         num_heads: attention heads, H.
         dff: width inside the feed-forward sub-layers.
         input_vocab_size: number of source tokens.
@@ -53,7 +53,8 @@ class Transformer(LowRank, keras.Model):
         value_dim: width of the values of a head, d_v, if not d_model / num_heads.
         positions: "sinusoidal" (any length; the paper), "learned" (up to max_positions; paper table 3, row E), or the
             sinusoids of "opus", "marian" or "m2m100" models.
-        max_positions: tokens in the learned position table; a longer input is an error.
+        max_positions: rows of the learned position table. A longer input is an error where its length is known;
+            elsewhere the caller must see to it.
 
     Raises:
         ValueError: d_model is not a multiple of num_heads, and no widths of heads are given; an unknown word for an
@@ -92,11 +93,13 @@ class Transformer(LowRank, keras.Model):
                 'share_embeddings="all" needs one vocabulary for both languages. '
                 f"Received: {input_vocab_size=}, {target_vocab_size=}"
             )
-        sizes = (num_layers, d_model, num_heads, dff, input_vocab_size, target_vocab_size)
+        decoder_layers = num_layers if num_decoder_layers is None else num_decoder_layers
+        sizes = (num_layers, decoder_layers, d_model, num_heads, dff, input_vocab_size, target_vocab_size)
         if not all(isinstance(size, int) and size > 0 for size in sizes):
             raise ValueError(
                 "sizes must be integers above 0. Received: "
-                f"{num_layers=}, {d_model=}, {num_heads=}, {dff=}, {input_vocab_size=}, {target_vocab_size=}"
+                f"{num_layers=}, {num_decoder_layers=}, {d_model=}, {num_heads=}, {dff=}, {input_vocab_size=}, "
+                f"{target_vocab_size=}"
             )
         stack: dict[str, Any] = dict(
             num_layers=num_layers,
@@ -125,12 +128,12 @@ class Transformer(LowRank, keras.Model):
         policy = self.dtype_policy
         self.encoder = Encoder(**stack, vocab_size=input_vocab_size, name="encoder", dtype=policy)
         shared = self.encoder.embedding.tokens if share_embeddings == "all" else None
-        stack["num_layers"] = num_decoder_layers or num_layers
+        stack |= {"num_layers": decoder_layers}
         self.decoder = Decoder(**stack, vocab_size=target_vocab_size, tokens=shared, name="decoder", dtype=policy)
         self.output_projection = None
         self.output_bias = None
         if share_embeddings == "none":
-            # As `TokenEmbedding.logits`: in the type of the variables.
+            # In the type of the variables, also under mixed precision, as tied logits are.
             variables = policy.variable_dtype
             self.output_projection = Linear(target_vocab_size, use_bias=False, name="output", dtype=variables)
 
@@ -189,7 +192,7 @@ class Transformer(LowRank, keras.Model):
         return self.decoder.empty_cache(batch, length)
 
     def decode_step(self, ids: Any, position: Any, cache: tuple[Cache, ...], memory: Memory) -> tuple[Any, Any, Any]:
-        """Decode one position without dropout, of K hypotheses for each of B sources, ordered by source.
+        """Decode one position of K hypotheses for each of B sources, without dropout; rows are ordered by source.
 
         Args:
             ids: the tokens at `position`, [B * K]; the start token at position 0.
@@ -236,8 +239,8 @@ class Transformer(LowRank, keras.Model):
         return super().get_config() | self.config
 
 
-def _pair(inputs: Any, is_one: bool = True) -> Any:
-    """Return a pair of inputs, or of their shapes."""
-    if not (is_one and isinstance(inputs, tuple | list) and len(inputs) == 2):
+def _pair(inputs: Any, has_no_more: bool = True) -> Any:
+    """Return inputs, or their shapes, if they are a pair and all that was given; otherwise raise ValueError."""
+    if not (has_no_more and isinstance(inputs, tuple | list) and len(inputs) == 2):
         raise ValueError("call the model with a pair, model((source_ids, target_ids)): each is [B, length], integers")
     return inputs

@@ -72,15 +72,22 @@ class Model:
             Refused: the request is too large, there are too many requests, or there is no answer in time.
         """
         self._check_size(columns)
+        return await self.run(lambda over: answer(version.run(signature, columns, over)))
+
+    async def run(self, work: Callable[[threading.Event], Answer]) -> Answer:
+        """Do work for a request on a thread, within the limits of requests and of time.
+
+        Args:
+            work: is given an event, which is set when nobody waits for its result any more.
+
+        Raises:
+            Refused: there are too many requests, or there is no result in time.
+        """
         if self._running >= self.limits.max_queue:
             raise Refused(429, f"the server has {self._running} requests, the most that it takes: try again later")
         self._running += 1
         over = threading.Event()
-
-        def work() -> Answer:
-            return answer(version.run(signature, columns, over))
-
-        working = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        working = asyncio.get_running_loop().run_in_executor(self._threads, work, over)
         working.add_done_callback(self._done)
         try:
             # A batch that runs cannot be stopped; `over` tells its thread that nobody waits any more.

@@ -128,7 +128,9 @@ class Version:
         if not (path / (OF_LITERT if is_litert(path) else OF_EXPORT)).exists():
             return None
         try:
-            return Described(path)
+            described = Described(path)
+            _ = described.most_source  # raises InputError too
+            return described
         except InputError as error:
             # The model translates without its description, which is for people.
             log.warning("version %d: %s", self.number, error)

@@ -74,8 +74,9 @@ def fits_by(count: Callable[[list[str]], list[int]], most: int) -> Callable[[str
     """
 
     def fits(text: str) -> bool:
-        # Short sentences need not be counted: a token has at least one byte, of which NFKC makes up to 11 of one.
-        return 11 * len(text.encode()) + 2 < most or count([text])[0] < most
+        # Short sentences need not be counted: a token has at least one byte. Outside ASCII, NFKC makes up to 11 of one.
+        bytes_at_most = len(text) if text.isascii() else 11 * len(text.encode())
+        return bytes_at_most + 2 < most or count([text])[0] < most
 
     return fits
 

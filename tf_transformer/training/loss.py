@@ -10,9 +10,9 @@ from tf_transformer.model.gradients import on_tensorflow
 from tf_transformer.training import loss_gradient
 
 
-@on_tensorflow(loss_gradient.of_labels)
-def of_labels(labels: Any, values: Any) -> Any:
-    """Return of values [..., V] those that labels [...] name."""
+@on_tensorflow(loss_gradient.take_labels)
+def take_labels(labels: Any, values: Any) -> Any:
+    """Return values[..., label] for every label: values [..., V], labels [...] -> [...]."""
     labels = ops.cast(labels, "int32")  # Keras gives labels as floats
     return ops.take_along_axis(values, ops.expand_dims(labels, -1), axis=-1)[..., 0]
 
@@ -21,8 +21,8 @@ def of_labels(labels: Any, values: Any) -> Any:
 def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
     """Cross-entropy of every token, 0 at padding.
 
-    With label smoothing e, the label has probability 1 - e, and e is spread evenly over all tokens except padding,
-    including the label (paper 5.4).
+    With label smoothing e (paper 5.4), the label has probability 1 - e, and e is spread evenly over all tokens except
+    padding, including the label.
 
     Args:
         labels: token ids, [B, T]; 0 is padding.
@@ -33,9 +33,9 @@ def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
         [B, T], float32, in nats.
     """
     log_probs = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
-    of_all = ops.sum(log_probs, axis=-1) - log_probs[..., PAD]
+    total = ops.sum(log_probs, axis=-1) - log_probs[..., PAD]
     share = label_smoothing / (logits.shape[-1] - 1)
-    losses = -(1 - label_smoothing) * of_labels(labels, log_probs) - share * of_all
+    losses = -(1 - label_smoothing) * take_labels(labels, log_probs) - share * total
     return ops.where(ops.equal(labels, PAD), 0.0, losses)
 
 
@@ -108,8 +108,7 @@ class TokenAccuracy(keras.metrics.Mean):
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add labels [B, T] under logits [B, T, V]; weights are ignored, because padding is excluded anyway."""
         logits = ops.cast(y_pred, "float32")
-        # This is cheaper than argmax, because the loss computes the greatest logit already.
-        is_right = of_labels(y_true, logits) >= ops.max(logits, axis=-1)
+        is_right = take_labels(y_true, logits) >= ops.max(logits, axis=-1)  # a tie counts as right
         super().update_state(*_flat(is_right, y_true))
 
 

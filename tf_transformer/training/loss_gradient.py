@@ -1,4 +1,4 @@
-"""The loss with an explicit gradient, which TensorFlow runs in place of its formula."""
+"""What TensorFlow runs in place of the functions of `loss`: the same loss with an explicit gradient."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from tf_transformer.config.special_tokens import PAD
 def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
     """As `loss.token_losses`. The formula and its gradient make a dozen tensors [B, T, V]; this makes two.
 
-    It makes the softmax, takes the normaliser from its greatest probability, because summing the exponentials would
-    compute them a second time, and gets the gradient by changing the softmax at the labels.
+    log Z = max(logits) - log(max(softmax)), because the greatest probability is exp(max) / Z: this saves a second pass
+    over the exponentials. The gradient is the softmax minus the smoothed label.
     """
     import tensorflow as tf
 
@@ -24,7 +24,7 @@ def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
 
     @tf.custom_gradient
     def cross_entropy(logits: tf.Tensor) -> Any:
-        losses = log_total - (1 - label_smoothing) * of_labels(labels, logits)
+        losses = log_total - (1 - label_smoothing) * take_labels(labels, logits)
         if label_smoothing:
             losses -= smooth * (tf.reduce_sum(logits, axis=-1) - logits[:, PAD])
 
@@ -38,9 +38,11 @@ def token_losses(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
     return tf.reshape(cross_entropy(logits) * tf.cast(labels != PAD, tf.float32), shape)
 
 
-def of_labels(labels: Any, values: Any) -> Any:
-    """As `loss.of_labels`; Keras's operation would copy the values first."""
+def take_labels(labels: Any, values: Any) -> Any:
+    """As `loss.take_labels`; Keras's operation would copy the values first."""
     import tensorflow as tf
 
-    labels = tf.cast(labels, tf.int32)
-    return tf.gather(values, labels, batch_dims=labels.shape.rank)
+    flat = tf.gather(
+        tf.reshape(values, [-1, values.shape[-1]]), tf.reshape(tf.cast(labels, tf.int32), [-1]), batch_dims=1
+    )
+    return tf.reshape(flat, tf.shape(labels))

@@ -14,8 +14,8 @@ class NoamSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5) (paper 5.3).
 
     It rises linearly to its peak at `warmup_steps`, factor * (d_model * warmup_steps)^-0.5, and falls with the inverse
-    square root of the step. Keras counts steps from 0; step 0 is taken as step 1, so that the first update has an
-    effect.
+    square root of the step. Keras counts updates from 0: update n has the paper's rate of step n - 1, and the first one
+    that of step 1, so that it has an effect.
 
     Args:
         d_model: width of the model.

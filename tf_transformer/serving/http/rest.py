@@ -104,8 +104,8 @@ class _Api:
         version = self._model.find(*_servable(request))
         text, asked = await self._texts.asked(request, self._origins)
         document = await self._texts.document(request, version, text, asked)
-        sentences = [{"text": text, "translation": row["translations"][0]} for text, row in document.sentences]
-        return write({"translation": document.translation, "sentences": sentences})
+        parts = [{"text": part.text, "translation": part.translation} for part in document.parts]
+        return write({"translation": document.translation, "sentences": parts})
 
     async def status(self, request: Request) -> Response:
         version = self._model.find(*_servable(request))

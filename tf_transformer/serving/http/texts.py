@@ -1,11 +1,11 @@
 """Requests that have a text, for the web page and for `:translate`."""
 
-import asyncio
-import itertools
+import dataclasses
 import re
+import threading
 import types
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 
@@ -19,29 +19,50 @@ from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.tensors import check_size
 from tf_transformer.serving.version import Version
-from tf_transformer.text.documents import Line, joined, parts_of, segmenter
+from tf_transformer.text.documents import Line, Sentence, halves, joined, parts_of, segmenter
 
 Row = dict[str, Any]
 """What a signature gives for one sentence."""
 Shown = TypeVar("Shown")
 
 
-class Document(NamedTuple):
-    """A text in its sentences, each with what `translate_n_best` gives for it."""
+@dataclasses.dataclass
+class Part:
+    """A sentence of a document, or a part of one that is too long."""
 
-    lines: list[Line]
-    rows: list[Row]
+    before: str
+    """the white space before it"""
+    text: str
+    row: Row
+    """what `translate_n_best` gives for it; empty until then"""
 
     @property
-    def sentences(self) -> list[tuple[str, Row]]:
-        """All sentences, and what was found for each."""
-        return list(zip((sentence.text for line in self.lines for sentence in line.sentences), self.rows, strict=True))
+    def translation(self) -> str:
+        """The best translation."""
+        return self.row["translations"][0]
+
+
+@dataclasses.dataclass
+class Document:
+    """A text in its sentences."""
+
+    lines: list[list[Part]]
+    after: list[str]
+    """for each line the white space at its end, with the line feed"""
+
+    @property
+    def parts(self) -> list[Part]:
+        """All sentences."""
+        return [part for line in self.lines for part in line]
 
     @property
     def translation(self) -> str:
         """The text with its sentences translated; everything between these is as it was."""
-        best = (row["translations"][0] for row in self.rows)
-        return "".join(joined(line, list(itertools.islice(best, len(line.sentences)))) for line in self.lines)
+        lines = (
+            joined(Line([Sentence(part.before, part.text) for part in parts], after), [p.translation for p in parts])
+            for parts, after in zip(self.lines, self.after, strict=True)
+        )
+        return "".join(lines)
 
 
 class Texts:
@@ -107,11 +128,54 @@ class Texts:
         return await while_connected(request, self._model.predict(version, signature, columns, answer))
 
     async def document(self, request: Request, version: Version, text: str, asked: dict[str, Any]) -> Document:
-        """Translate a text sentence by sentence; what is longer than the model takes is cut, and nothing is lost."""
+        """Translate a text sentence by sentence; what is longer than the model takes is cut, and nothing is lost.
+
+        It is cut before any of it is translated, as far as the tokens can be counted beforehand.
+        """
+        self._model.check_signature(version, N_BEST)
         language = asked.get("source_language", version.direction[0])
         segment = segmenter(language if isinstance(language, str) else None)
-        lines = await asyncio.to_thread(
-            lambda: [parts_of(line, segment, version.fits) for line in re.findall(r"[^\n]*\n|[^\n]+", text)]
-        )
-        sentences = [sentence.text for line in lines for sentence in line.sentences]
-        return Document(lines, await self.predict(request, version, N_BEST, sentences, asked, list))
+        most = self._model.limits.max_sentences
+
+        def cut(over: threading.Event) -> list[Line]:
+            parts = 0
+
+            def fits(sentence: str) -> bool:
+                nonlocal parts
+                if over.is_set():
+                    raise Refused(504, "nobody waits for the answer")
+                is_part = version.fits(sentence)
+                parts += is_part
+                check_size(parts, most)
+                return is_part
+
+            return [parts_of(line, segment, fits) for line in re.findall(r"[^\n]*\n|[^\n]+", text)]
+
+        lines = await while_connected(request, self._model.run(cut))
+
+        async def translate(sentences: list[str]) -> list[Row]:
+            return await self.predict(request, version, N_BEST, sentences, asked, list)
+
+        return await translated(lines, translate)
+
+
+async def translated(lines: list[Line], translate: Callable[[list[str]], Awaitable[list[Row]]]) -> Document:
+    """Translate the sentences of lines, and again the halves of those that were cut off, until none is."""
+    document = Document(
+        [[Part(*sentence, row={}) for sentence in line.sentences] for line in lines], [line.after for line in lines]
+    )
+    while waiting := [part for part in document.parts if not part.row]:
+        for part, row in zip(waiting, await translate([part.text for part in waiting]), strict=True):
+            part.row = row
+        document.lines = [[half for part in line for half in _halved(part)] for line in document.lines]
+    return document
+
+
+def _halved(part: Part) -> list[Part]:
+    """Return a sentence, or two without translations if it was cut off and can be halved."""
+    cut = halves(part.text) if part.row["is_truncated"] else None
+    if cut is None:
+        return [part]
+    first, second = cut
+    between = second[: len(second) - len(second.lstrip())]
+    return [Part(part.before, first, {}), Part(between, second.lstrip(), {})]
