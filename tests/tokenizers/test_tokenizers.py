@@ -11,6 +11,7 @@ from tf_transformer.config import TokenizerConfig
 from tf_transformer.data.corpora import toy
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import END, PAD, START, UNKNOWN, Tokenizer, train_tokenizer
+from tf_transformer.tokenizers.normalization import is_blank
 
 SENTENCES = [side for pair in toy.pairs("train")[:2000] for side in pair]
 
@@ -36,6 +37,8 @@ def there_and_back(tokenizer, text):
 
 def normalised(tokenizer, text):
     """What SentencePiece itself makes of a text; it writes spaces as U+2581, and one before the first word."""
+    if is_blank(text):
+        return ""
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
     return processor.normalize(text).replace("\u2581", " ").removeprefix(" ")
 
@@ -60,7 +63,8 @@ def test_unknown_words_are_not_lost_either(words, text):
 def test_with_identity_only_spaces_are_normalised(identity, text):
     expected = normalised(identity, text)
     assert there_and_back(identity, text) == expected
-    assert expected == " ".join(part for part in text.replace("\u2581", " ").split(" ") if part)
+    folded = " ".join(part for part in text.replace("\u2581", " ").split(" ") if part)
+    assert expected == ("" if is_blank(text) else folded)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +176,7 @@ def odd_lines(count: int, seed: int) -> list[str]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("model_type", ["bpe", "unigram"])
-@pytest.mark.parametrize("normalization", ["nmt_nfkc", "identity"])
+@pytest.mark.parametrize("normalization", ["nfc", "nmt_nfkc", "identity"])
 def test_ids_outside_the_graph_are_those_inside(model_type: str, normalization: str) -> None:
     """SentencePiece and tensorflow-text are two builds of one library: a million lines, a quarter for each model.
 

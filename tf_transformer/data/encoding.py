@@ -7,8 +7,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tf_transformer.config.special_tokens import END
-from tf_transformer.data.pairs import Pairs, is_blank
+from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.token_pairs import TokenPairs
+from tf_transformer.tokenizers.normalization import is_blank
 
 CHUNK = 4096
 """The number of sentences tokenised at once. Their ids are Python lists, which take several times the memory."""

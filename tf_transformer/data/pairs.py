@@ -26,11 +26,6 @@ class Pairs(NamedTuple):
         return digest.hexdigest()[:16]
 
 
-def is_blank(text: str) -> bool:
-    """Say whether a sentence has nothing but white space, as Unicode defines it, and counts as empty."""
-    return not text.strip()
-
-
 def escaped(text: str) -> str:
     """Return text without line feeds and NULs, so that it can be joined by them before it is hashed.
 

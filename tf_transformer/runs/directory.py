@@ -40,9 +40,10 @@ MAY_BE_LEFT_OUT = {
     ("data", "source"),
     ("data", "target"),
     ("data", "held_out_by"),
+    ("tokenizer", "normalization"),
 }
-"""The settings that may be left out when a run starts or continues. Sizes come from the tokenizer, and how a .tsv is
-split from the run. Languages that may be left out are only names and do not change the text."""
+"""The settings that may be left out when a run starts or continues. Sizes come from the tokenizer; how a .tsv is split
+and how text is normalised come from the run. Languages that may be left out are names, which do not change the text."""
 
 Made = TypeVar("Made")
 

@@ -11,6 +11,7 @@ from tensorflow_text.python.ops import sentencepiece_tokenizer
 
 from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, UNKNOWN
 from tf_transformer.errors import InputError, unknown
+from tf_transformer.tokenizers.normalization import BLANK
 from tf_transformer.tokenizers.vocabulary import SPACE_MARK, Vocabulary
 
 
@@ -77,7 +78,8 @@ class Tokenizer(tf.Module):
 
     def tokenize(self, text: Any) -> tf.RaggedTensor:
         """Tokenise strings [B] to ids [B, any], without start and end. Invalid UTF-8 is read as U+FFFD."""
-        return self._ids(self._processor, text)
+        blank = tf.strings.regex_full_match(text, BLANK)
+        return self._ids(self._processor, tf.where(blank, "", text))
 
     def _ids(self, processor: tf_text.SentencepieceTokenizer, text: Any) -> tf.RaggedTensor:
         """Return the ids that a processor gives, or look them up in the vocabulary if it gives pieces."""

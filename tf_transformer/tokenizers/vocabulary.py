@@ -1,9 +1,11 @@
 """Text to ids without TensorFlow, by the SentencePiece library, and the training of SentencePiece models."""
 
+import contextlib
 import io
 import logging
 import re
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ import sentencepiece
 
 from tf_transformer.config import TokenizerConfig
 from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, START, UNKNOWN, language_pieces
+from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION
 from tf_transformer.errors import InputError
+from tf_transformer.tokenizers.normalization import is_blank, nfc_rules
 
 SPACE_MARK = "\u2581"
 """The character that SentencePiece writes for a space, and that it also reads as one."""
@@ -88,6 +92,7 @@ class Vocabulary:
             dropout: the share of merges of a BPE that are left out at random (BPE-dropout, Provilkov et al. 2020).
             seed: the seed of the dropout, below 2**32.
         """
+        sentences = ["" if is_blank(sentence) else sentence for sentence in sentences]
         # On one thread, because several threads would draw random numbers in no fixed order.
         settings: dict[str, Any] = {"num_threads": 1}
         if dropout:
@@ -124,27 +129,29 @@ def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig, languages
         InputError: `config.vocab_size` is too small for the special tokens, the bytes and the characters.
     """
     model = io.BytesIO()
+    normalization = config.normalization or DEFAULT_NORMALIZATION
     try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(sentences),
-            model_writer=model,
-            model_type=config.model_type,
-            vocab_size=config.vocab_size,
-            hard_vocab_limit=False,
-            byte_fallback=config.byte_fallback,
-            normalization_rule_name=config.normalization,
-            character_coverage=config.character_coverage,
-            max_sentence_length=65_536,
-            # More sentences than these give the same pieces, at the cost of memory.
-            input_sentence_size=10_000_000,
-            shuffle_input_sentence=True,
-            control_symbols=[language_pieces(language)[0] for language in languages],
-            pad_id=PAD,
-            unk_id=UNKNOWN,
-            bos_id=START,
-            eos_id=END,
-            minloglevel=2,
-        )
+        with _rules(normalization) as rules:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(sentences),
+                model_writer=model,
+                model_type=config.model_type,
+                vocab_size=config.vocab_size,
+                hard_vocab_limit=False,
+                byte_fallback=config.byte_fallback,
+                **rules,
+                character_coverage=config.character_coverage,
+                max_sentence_length=65_536,
+                # More sentences than these give the same pieces, at the cost of memory.
+                input_sentence_size=10_000_000,
+                shuffle_input_sentence=True,
+                control_symbols=[language_pieces(language)[0] for language in languages],
+                pad_id=PAD,
+                unk_id=UNKNOWN,
+                bos_id=START,
+                eos_id=END,
+                minloglevel=2,
+            )
     except RuntimeError as error:
         needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
         if needed or "vocab_size" in str(error):
@@ -157,4 +164,28 @@ def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig, languages
     size = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
     if size < config.vocab_size:
         log.warning("the text yields only %d pieces: the vocabulary is smaller than %d", size, config.vocab_size)
-    return model.getvalue()
+    return _named(model.getvalue(), normalization)
+
+
+@contextlib.contextmanager
+def _rules(normalization: str) -> Iterator[dict[str, Any]]:
+    """Give the settings of SentencePiece for a normalisation."""
+    if normalization != "nfc":
+        yield {"normalization_rule_name": normalization}
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv", encoding="ascii") as file:
+        file.write(nfc_rules())
+        file.flush()
+        yield {"normalization_rule_tsv": file.name}
+
+
+def _named(model: bytes, normalization: str) -> bytes:
+    """Return a SentencePiece model that names its normalisation, not the file that its rules came from."""
+    if normalization != "nfc":
+        return model
+    from sentencepiece import sentencepiece_model_pb2
+
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    proto.normalizer_spec.name = normalization
+    proto.normalizer_spec.ClearField("normalization_rule_tsv")
+    return proto.SerializeToString()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
 from tf_transformer.config import Config, override
+from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION
 from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.preparing.plan import with_absolute_paths
 from tf_transformer.errors import InputError
@@ -63,6 +64,8 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
         prepared = config.data.prepared
         split = Prepared(prepared).config["data"]["held_out_by"] if prepared else "source"
         config = override(config, {"data": {"held_out_by": split}})
+    if config.tokenizer.normalization is None and not (config.tokenizer.file or config.training.init_from):
+        config = override(config, {"tokenizer": {"normalization": DEFAULT_NORMALIZATION}})
     if resumed:
         _refuse_other_settings(resumed, config)
     base = None
@@ -134,7 +137,10 @@ def _with_what_stays(config: Config, resumed: RunDirectory) -> Config:
     old, new = resumed.config.data, config.data
     init_from = config.training.init_from or resumed.config.training.init_from
     text = {key: getattr(new, key) or getattr(old, key) for key in ("source", "target", "held_out_by")}
-    return override(config, {"data": text}, {"training": {"init_from": init_from}})
+    normalization = config.tokenizer.normalization or resumed.config.tokenizer.normalization
+    return override(
+        config, {"data": text, "tokenizer": {"normalization": normalization}, "training": {"init_from": init_from}}
+    )
 
 
 def _refuse_other_settings(resumed: RunDirectory, config: Config) -> None:

@@ -130,7 +130,8 @@ class Prepared:
             for section in wanted
             for key, before in self._of(section).items()
             if _listed(wanted[section][key]) != before
-            and not (section == "data" and (key in FREE or (key == "held_out_by" and wanted[section][key] is None)))
+            and not (section == "data" and key in FREE)
+            and not (key in ("held_out_by", "normalization") and wanted[section][key] is None)
         ]
         if differences:
             raise InputError(

@@ -8,8 +8,9 @@ import numpy as np
 
 from tf_transformer.data.chunks import Chunk
 from tf_transformer.data.corpora import open_corpus
-from tf_transformer.data.pairs import Pairs, is_blank
+from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.preparing.plan import Plan
+from tf_transformer.tokenizers.normalization import is_blank
 
 
 class Numbered(NamedTuple):

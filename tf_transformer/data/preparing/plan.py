@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from tf_transformer.config import Config, DataConfig, DecodingConfig, TokenizerConfig
+from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION
 from tf_transformer.data.corpora import Direction, absolute, directions, paths_of, renamed, training_data
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.tokenizers.vocabulary import Vocabulary
@@ -33,7 +34,10 @@ class Plan:
     def settings(self) -> dict[str, Any]:
         """Return the settings that determine the result, as `override` takes them."""
         data = dataclasses.asdict(self.data) | {"held_out_by": self.data.held_out_by or "source"}
-        return {"data": data, "tokenizer": dataclasses.asdict(self.tokenizer)}
+        tokenizer = dataclasses.asdict(self.tokenizer)
+        if self.vocabularies is None:
+            tokenizer["normalization"] = self.tokenizer.normalization or DEFAULT_NORMALIZATION
+        return {"data": data, "tokenizer": tokenizer}
 
 
 def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None = None, owner: str = "") -> Plan:

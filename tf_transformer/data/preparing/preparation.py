@@ -18,7 +18,6 @@ import numpy as np
 from tf_transformer.config import DataConfig
 from tf_transformer.data.chunks import digest_of
 from tf_transformer.data.corpora import STANDARD_INPUT, check_scores, is_prepared, renamed, without_direction
-from tf_transformer.data.pairs import is_blank
 from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.prepared.manifest import FORMAT_VERSION
 from tf_transformer.data.preparing.chosen import Choice, Numbered, numbered_chunks
@@ -39,6 +38,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.progress import progress_bar
 from tf_transformer.storage.atomic import OLD, LocalFolder, atomic_write
 from tf_transformer.storage.lock import LOCK
+from tf_transformer.tokenizers.normalization import is_blank
 from tf_transformer.tokenizers.vocabulary import Vocabulary, train_tokenizer
 
 SPOOLED = "standard_input.tsv"

@@ -72,6 +72,8 @@ def difference(there: Prepared, plan: Plan, readable: Callable[[], Plan]) -> str
     kept = before["data"]["held_out_by"]
     if plan.data.held_out_by is None or not is_drawn(plan.data):  # it was not asked for, or does not matter
         now["data"]["held_out_by"] = kept
+    if plan.tokenizer.normalization is None:
+        now["tokenizer"]["normalization"] = before["tokenizer"]["normalization"]
     if before != now:
         return "was prepared with other settings"
     if (tuple(there.manifest["languages"]), tuple(there.directions)) != (plan.languages, plan.directions):

@@ -1,0 +1,156 @@
+"""The default normalisation keeps what people see, in every script, and the graph, the library and prepare agree."""
+
+import sys
+import unicodedata
+
+import pytest
+import sentencepiece
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tf_transformer.config import TokenizerConfig
+from tf_transformer.config.tokenizer import NORMALIZATIONS
+from tf_transformer.data.corpora import toy
+from tf_transformer.tokenizers import Tokenizer, train_tokenizer
+from tf_transformer.tokenizers.normalization import INVISIBLE, REMOVED, SPACES, is_blank, nfc_rules
+
+SENTENCES = [side for pair in toy.pairs("train")[:500] for side in pair]
+SCRIPTS = (
+    *("ARABIC", "ARMENIAN", "BENGALI", "CANADIAN SYLLABICS", "CHEROKEE", "CJK", "COPTIC", "CYRILLIC", "DEVANAGARI"),
+    *("EMOJI", "ETHIOPIC", "GEORGIAN", "GREEK", "GUJARATI", "GURMUKHI", "HANGUL", "HEBREW", "HIRAGANA", "JAVANESE"),
+    *("KANNADA", "KATAKANA", "KHMER", "LAO", "LATIN", "MALAYALAM", "MATHEMATICAL", "MONGOLIAN", "MYANMAR", "ORIYA"),
+    *(
+        "REGIONAL INDICATOR",
+        "SINHALA",
+        "SUPERSCRIPT",
+        "SYRIAC",
+        "TAMIL",
+        "TELUGU",
+        "THAANA",
+        "THAI",
+        "TIBETAN",
+        "VULGAR",
+    ),
+)
+VISIBLE = [
+    chr(code)
+    for code in range(0x21, sys.maxunicode + 1)
+    if unicodedata.category(chr(code))[0] in "LMNPS" and chr(code) not in SPACES
+]
+OF_SCRIPT = {
+    script: [one for one in VISIBLE if unicodedata.name(one, "").startswith(script.replace("EMOJI", "SMILING"))]
+    for script in SCRIPTS
+}
+OTHERS = [
+    "\u200c",
+    "\u200d",
+    "\ufe0f",
+    "\u0301",
+    "\u0323",
+    "\u00ad",
+    "\u00a0",
+    "\u202f",
+    "\u2060",
+    " ",
+    "a",
+    "。",
+    "２",
+]
+
+
+def characters(code_ranges):
+    return [chr(code) for first, last in code_ranges for code in range(first, last + 1)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer(train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=500)))
+
+
+def there_and_back(tokenizer, text):
+    """Through the graph; the library must give the same ids."""
+    ids = tokenizer.tokenize([text])
+    assert ids[0].numpy().tolist() == tokenizer.encode([text])[0]
+    return tokenizer.detokenize(ids.to_tensor())[0].numpy().decode()
+
+
+def seen(text):
+    """Text as the documentation says that it is kept: composed, without what nobody sees, its white space folded."""
+    text = "".join(one for one in text if one not in set(characters(REMOVED)))
+    return "" if is_blank(text) else unicodedata.normalize("NFC", " ".join(text.split()))
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_what_is_visible_comes_back_in_every_script(tokenizer, script):
+    of_script = OF_SCRIPT[script]
+    assert len(of_script) >= 3
+
+    @settings(max_examples=30, deadline=None)
+    @given(st.lists(st.sampled_from(of_script) | st.sampled_from(of_script) | st.sampled_from(OTHERS), max_size=12))
+    def check(drawn):
+        text = "".join(drawn)
+        # Marks that compose with nothing may come in another order, which is canonically equivalent.
+        found = there_and_back(tokenizer, text)
+        assert unicodedata.normalize("NFC", found) == seen(text)
+        assert there_and_back(tokenizer, found) == found
+
+    check()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "10² m² ½ ™ … ﬁ",
+            "H₂O, x² ≠ x₂",
+            "好吗？，：“引号”",
+            "ＡＢＣ　１２３",
+            "می‌خواهم",
+            "क्‍ष",
+            "한국어",
+            "ﷺ",
+            "𝒳 ∈ ℝ",
+        ),
+        *("👩‍👧 🇩🇪 ❤️ 👍🏽", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "« Bonjour ! »", "ⅷ ㎏ ㍿", "ศัพท์", "ខ្មែរ"),
+    ],
+)
+def test_what_nfkc_would_change_stays(tokenizer, text):
+    assert there_and_back(tokenizer, text) == seen(text)
+
+
+def test_every_spelling_of_a_character_becomes_its_composed_one(tokenizer):
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
+    for one in VISIBLE:
+        composed = unicodedata.normalize("NFC", f"a{one}")
+        for spelling in (composed, unicodedata.normalize("NFD", composed)):
+            assert processor.normalize(spelling) == f"\u2581{composed}", ascii(one)
+    for text in ("e\u0302\u0323", "e\u0323\u0302", "\u1eb9\u0302", "\u00ea\u0323", "\u1ec7"):
+        assert there_and_back(tokenizer, text) == "\u1ec7"
+
+
+def test_what_nobody_sees_changes_nothing(tokenizer):
+    plain = tokenizer.encode(["Donau dampf schiff"])
+    for hidden in characters(REMOVED)[1:]:  # NUL stays
+        assert tokenizer.encode([f"Do{hidden}nau dampf schiff{hidden}"]) == plain, hex(ord(hidden))
+    for space in (*SPACES, "\u00a0", "\u2003", "\u202f", "\u3000", "\u2028"):
+        assert tokenizer.encode([f"{space}Donau{space}dampf {space}schiff"]) == plain, hex(ord(space))
+
+
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
+def test_a_line_of_nothing_visible_is_empty(normalization):
+    made = Tokenizer(train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=500, normalization=normalization)))
+    blank = [*characters(INVISIBLE), "", " \u200d\ufe0f ", "\u2060\u00ad\t"]
+    assert made.tokenize(blank).row_lengths().numpy().tolist() == [0] * len(blank)
+    assert made.encode(blank) == [[]] * len(blank)
+    assert all(map(is_blank, blank))
+    assert not any(map(is_blank, ("a", "\u200da", " .", "\u0301", "\ufffd", "½")))
+    one = made.tokenize(tf.constant(["a\u200d"]))
+    assert one.row_lengths()[0] > 0 and one[0].numpy().tolist() == made.encode(["a\u200d"])[0]
+
+
+def test_a_tokenizer_says_by_what_rules_it_normalises_and_is_the_same_each_time():
+    made = [train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=500, normalization=name)) for name in (None, "nfc")]
+    assert made[0] == made[1]
+    assert b".tsv" not in made[0] and b"\x0a\x03nfc" in made[0]
+    assert len(nfc_rules().splitlines()) > 20_000

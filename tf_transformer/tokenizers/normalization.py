@@ -1,0 +1,81 @@
+"""Normalisation by NFC, as rules that SentencePiece compiles into a tokenizer.
+
+SentencePiece's own rules are based on NFKC, which replaces characters by others that look or mean something else: `10²`
+becomes `102`, `½` becomes `1⁄2`, and `，` becomes `,`. A model cannot write what its tokenizer never shows it.
+"""
+
+import functools
+import itertools
+import re
+import sys
+import unicodedata
+
+REMOVED = (
+    *((0x00, 0x08), (0x0E, 0x1F), (0x7F, 0x84), (0x86, 0x9F)),  # control characters that are no white space
+    (0x00AD, 0x00AD),  # soft hyphen
+    (0x061C, 0x061C),  # marks of direction, here and below
+    (0x180E, 0x180E),  # Mongolian vowel separator
+    (0x200B, 0x200B),  # zero-width space
+    *((0x200E, 0x200F), (0x202A, 0x202E), (0x2066, 0x206F)),
+    (0x2060, 0x2060),  # word joiner
+    (0xFEFF, 0xFEFF),  # byte order mark
+    (0xFFF9, 0xFFFB),  # interlinear annotation
+)
+"""Characters that nobody sees and that carry no meaning. The joiners U+200C and U+200D stay: Persian and Indian scripts
+and emoji are written with them; so do the variation selectors."""
+SPACES = "\t\n\v\f\r\x85\u2581"
+"""What becomes a space, besides Unicode's spaces and separators; U+2581 is what SentencePiece writes for a space."""
+INVISIBLE = (
+    *REMOVED,
+    *((0x09, 0x0D), (0x20, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A)),  # white space
+    *((0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000), (0x1C, 0x1F)),
+    *((0x200C, 0x200D), (0x180B, 0x180D), (0xFE00, 0xFE0F)),  # joiners and variation selectors
+)
+"""Characters of which a line has nothing that could be translated."""
+BLANK = "[" + "".join(f"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in INVISIBLE) + "]*"
+"""A line that is blank, as an expression of RE2 (`tf.strings.regex_full_match`)."""
+_BLANK = re.compile("[" + "".join(f"\\U{first:08X}-\\U{last:08X}" for first, last in INVISIBLE) + "]*")
+
+
+def is_blank(text: str) -> bool:
+    """Say whether a sentence has nothing visible and counts as empty."""
+    return _BLANK.fullmatch(text) is not None
+
+
+@functools.cache
+def nfc_rules() -> str:
+    """Return the rules in SentencePiece's format: lines of code points, a tab, and the code points that replace them.
+
+    They compose characters as NFC does, remove `REMOVED`, and make all white space spaces.
+    """
+    rules: dict[str, str] = {}
+    for character in map(chr, itertools.chain(range(0xD800), range(0xE000, sys.maxunicode + 1))):
+        if unicodedata.category(character) in ("Zs", "Zl", "Zp"):
+            rules[character] = " "
+        elif unicodedata.normalize("NFD", character) != character:
+            composed = unicodedata.normalize("NFC", character)
+            rules |= dict.fromkeys(_spellings(character), composed)
+            rules.pop(composed, None)
+    rules |= dict.fromkeys(SPACES, " ")
+    rules |= {chr(code): "" for first, last in REMOVED for code in range(first, last + 1) if chr(code) not in rules}
+    del rules["\0"], rules[" "]  # SentencePiece's format has no NUL; a space stays one
+    return "".join(f"{_codes(before)}\t{_codes(after)}\n" for before, after in rules.items())
+
+
+def _spellings(character: str) -> set[str]:
+    """Return all strings that are canonically equivalent to a character: its marks in any order, composed in part."""
+    decomposed = unicodedata.normalize("NFD", character)
+    base, marks = decomposed[0], decomposed[1:]
+    waiting = {base + "".join(order) for order in itertools.permutations(marks)}
+    waiting = {text for text in waiting if unicodedata.normalize("NFD", text) == decomposed}
+    found = {character}
+    while waiting:
+        text = waiting.pop()
+        found.add(text)
+        pairs = ((i, unicodedata.normalize("NFC", text[i : i + 2])) for i in range(len(text) - 1))
+        waiting |= {text[:i] + one + text[i + 2 :] for i, one in pairs if len(one) == 1} - found
+    return found
+
+
+def _codes(text: str) -> str:
+    return " ".join(f"{ord(character):X}" for character in text)
