@@ -1,7 +1,9 @@
 """The default normalisation keeps what people see, in every script, and the graph, the library and prepare agree."""
 
+import re
 import sys
 import unicodedata
+from pathlib import Path
 
 import pytest
 import sentencepiece
@@ -154,3 +156,26 @@ def test_a_tokenizer_says_by_what_rules_it_normalises_and_is_the_same_each_time(
     assert made[0] == made[1]
     assert b".tsv" not in made[0] and b"\x0a\x03nfc" in made[0]
     assert len(nfc_rules().splitlines()) > 20_000
+
+
+def test_the_table_of_the_documentation_is_true():
+    text = (Path(__file__).parents[2] / "docs" / "data.md").read_text("utf-8")
+    header, _, *rows = re.findall(
+        r"^\| .* \|$", text.partition("### Normalisation")[2].partition("\n## ")[0], flags=re.M
+    )
+    names = re.findall(r"`(\w+)`", header)
+    made = [
+        sentencepiece.SentencePieceProcessor(
+            model_proto=train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=500, normalization=name))
+        )
+        for name in names
+    ]
+    assert len(rows) > 10 and len(names) == 3
+    for row in rows:
+        _, given, *cells = (cell.strip() for cell in row.strip("|").split(" | "))
+        for processor, cell in zip(made, cells, strict=True):
+            found = processor.normalize(given).removeprefix("\u2581").replace("\u2581", " ")
+            if cell in ("composed", "decomposed", "removed", "other code points"):
+                assert found != given, row
+            else:
+                assert found == (given if cell == "same" else cell), row
