@@ -1,6 +1,8 @@
 """What several tests share."""
 
+import contextlib
 import fcntl
+import io
 import os
 import subprocess
 import sys
@@ -39,7 +41,9 @@ def made_once(tmp_path_factory):
         with (root / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (root / f"{name}.done").exists():
-                make(root / name)
+                # What is said meanwhile is not of the test that happens to need it first.
+                with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):
+                    make(root / name)
                 (root / f"{name}.done").touch()
         return root / name
 

@@ -185,7 +185,7 @@ def test_settings_are_held_against_the_run_that_is_started_from(corpus, small, t
     assert main(command) == 0
     tuned = RunDirectory(tmp_path / "tuned")
     assert tuned.config.decoding.attention_layer == 5
-    assert tuned.config.tokenizer == separate.tokenizer
+    assert tuned.config.tokenizer == base.config.tokenizer
     assert main([*command, "--set", "decoding.attention_layer=7"]) == 2
     assert "at most the number of decoder layers, 5. Received: 7" in capsys.readouterr().err
 

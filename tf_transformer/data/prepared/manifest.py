@@ -131,7 +131,8 @@ class Prepared:
             for key, before in self._of(section).items()
             if _listed(wanted[section][key]) != before
             and not (section == "data" and key in FREE)
-            and not (key in ("held_out_by", "normalization") and wanted[section][key] is None)
+            and not (key == "held_out_by" and wanted[section][key] is None)
+            and not (key == "normalization" and None in (before, wanted[section][key]))
         ]
         if differences:
             raise InputError(
