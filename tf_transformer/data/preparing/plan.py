@@ -35,7 +35,7 @@ class Plan:
         """Return the settings that determine the result, as `override` takes them."""
         data = dataclasses.asdict(self.data) | {"held_out_by": self.data.held_out_by or "source"}
         tokenizer = dataclasses.asdict(self.tokenizer)
-        if self.vocabularies is None:
+        if self.vocabularies is None and self.tokenizer.file is None:  # one is to be trained
             tokenizer["normalization"] = self.tokenizer.normalization or DEFAULT_NORMALIZATION
         return {"data": data, "tokenizer": tokenizer}
 
