@@ -9,7 +9,6 @@ import numpy as np
 from tf_transformer.config.special_tokens import END
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.token_pairs import TokenPairs
-from tf_transformer.tokenizers.normalization import is_blank
 
 CHUNK = 4096
 """The number of sentences tokenised at once. Their ids are Python lists, which take several times the memory."""
@@ -56,7 +55,7 @@ def encode(
 ) -> TokenPairs:
     """Tokenise pairs, and add the end token after each side and, if given, the token of its language before it.
 
-    A pair is dropped and counted if it has a side that is blank (`is_blank`) or has no token, a side of more than
+    A pair is dropped and counted if it has a side without a token, as a blank one has none, a side of more than
     `max_length` tokens (including the end token and that of the language), or a longer side of more than
     `max_length_ratio` times the tokens of its shorter one (without these tokens). No sentence is cut.
 
@@ -107,8 +106,7 @@ def _encode(
     sides = [encoder.encode(side) for encoder, side in zip(encoders, pairs, strict=True)]
     added = 1 if language_tokens is None else 2
     words = np.array([list(map(len, side)) for side in sides], np.int64).T.reshape(-1, 2)
-    blank = np.array([[is_blank(text) for text in side] for side in pairs], bool).T.reshape(-1, 2)
-    full = ((words > 0) & ~blank).all(axis=1)
+    full = (words > 0).all(axis=1)
     short = (words + added <= limits.max_length).all(axis=1)
     most = np.inf if limits.max_length_ratio is None else limits.max_length_ratio
     alike = words.max(axis=1) <= np.maximum(words.min(axis=1), 1) * most
