@@ -23,7 +23,7 @@ from tf_transformer.runs.descriptions import is_litert
 from tf_transformer.storage.lines import Arriving, decoded, opened
 from tf_transformer.text.batching import WINDOW, translate_lines
 from tf_transformer.text.documents import Segment, fits_by, segmenter, translated_lines
-from tf_transformer.text.markup import MARKUP
+from tf_transformer.text.markup import markup_spans
 
 if TYPE_CHECKING:
     from tf_transformer.text.translator import TextTranslator
@@ -135,7 +135,7 @@ def _chunks(
     """
     if segment:
         fits = fits_by(model.count_tokens, model.most_source)
-        kept = MARKUP if options.keep_markup else None
+        kept = markup_spans if options.keep_markup else None
         of_sentences = lambda sentences: (text for [text] in translate(sentences))  # noqa: E731
         for some in ([line] for line in lines) if at_once else [lines]:
             yield from translated_lines(some, of_sentences, segment, fits, kept)

@@ -33,6 +33,8 @@ class Line(NamedTuple):
 
 Segment = Callable[[str], Iterable[str]]
 """Cuts a line into sentences, which are the line when put together."""
+Spans = Callable[[str], list[tuple[int, int]]]
+"""Returns where the parts of a text begin and end that must not be cut, in their order."""
 
 
 def segmenter(language: str | None) -> Segment:
@@ -81,15 +83,15 @@ def fits_by(count: Callable[[list[str]], list[int]], most: int) -> Callable[[str
     return fits
 
 
-def parts_of(line: str, segment: Segment, fits: Callable[[str], bool], kept: re.Pattern[str] | None = None) -> Line:
+def parts_of(line: str, segment: Segment, fits: Callable[[str], bool], kept: Spans | None = None) -> Line:
     """Cut a line into sentences that fit into the model, and the white space between them.
 
     A sentence that does not fit is cut where a clause ends, or else at a space, or else anywhere; but nowhere within
-    what matches `kept`.
+    one of the spans that `kept` returns.
     """
     sentences: list[Sentence] = []
     space = ""
-    for found in _joined(segment(line), _spans(line, kept)):
+    for found in _joined(segment(line), kept(line) if kept else []):
         for part in _fitting(found, fits, kept):
             text = part.strip()
             if not text:
@@ -106,7 +108,7 @@ def translated_lines(
     translate: Callable[[Iterator[str]], Iterable[str]],
     segment: Segment,
     fits: Callable[[str], bool],
-    kept: re.Pattern[str] | None = None,
+    kept: Spans | None = None,
 ) -> Iterator[str]:
     """Yield lines with their sentences translated; everything between these stays as it is.
 
@@ -150,10 +152,6 @@ def joined(line: Line, translations: Sequence[str]) -> str:
     return text + line.after
 
 
-def _spans(text: str, kept: re.Pattern[str] | None) -> list[tuple[int, int]]:
-    return [match.span() for match in kept.finditer(text)] if kept else []
-
-
 def _joined(parts: Iterable[str], spans: list[tuple[int, int]]) -> Iterator[str]:
     """Join parts of a text that were cut apart within one of the spans, which are in their order."""
     waiting, end, number = "", 0, 0
@@ -166,13 +164,13 @@ def _joined(parts: Iterable[str], spans: list[tuple[int, int]]) -> Iterator[str]
             waiting = ""
 
 
-def halves(text: str, kept: re.Pattern[str] | None = None) -> tuple[str, str] | None:
+def halves(text: str, kept: Spans | None = None) -> tuple[str, str] | None:
     """Cut a text in two where a clause ends, or else at a space, or else anywhere, as near to the middle as can be.
 
-    White space is at the beginning of the second part. None if there is no place that is not within what matches
-    `kept`.
+    White space is at the beginning of the second part. None if there is no place outside of the spans that `kept`
+    returns.
     """
-    within = {place for start, stop in _spans(text, kept) for place in range(start + 1, stop)}
+    within = {place for start, stop in (kept(text) if kept else []) for place in range(start + 1, stop)}
     places = [place for place in range(1, len(text)) if place not in within]
     if not places:
         return None
@@ -186,7 +184,7 @@ def halves(text: str, kept: re.Pattern[str] | None = None) -> tuple[str, str] | 
     return text[:middle], text[middle:]
 
 
-def _fitting(text: str, fits: Callable[[str], bool], kept: re.Pattern[str] | None) -> Iterator[str]:
+def _fitting(text: str, fits: Callable[[str], bool], kept: Spans | None) -> Iterator[str]:
     """Cut a text in halves until all parts fit; put together they are the text."""
     waiting = [text]
     while waiting:

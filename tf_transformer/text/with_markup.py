@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from tf_transformer.text.markup import restored, stripped
+from tf_transformer.text.markup import stripped
+from tf_transformer.text.placing import restored
 from tf_transformer.text.translator import LineTranslator
 
 

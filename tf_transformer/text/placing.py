@@ -1,0 +1,222 @@
+"""Markup goes back into a translation, where attention points."""
+
+import codecs
+import difflib
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tf_transformer.text.alignment import units_of
+from tf_transformer.text.markup import MARKUP, TAG, Mark, Stripped, is_word
+from tf_transformer.tokenizers.vocabulary import SPACE_MARK
+
+if TYPE_CHECKING:
+    import numpy as np
+
+BYTE = re.compile("<0x([0-9A-F]{2})>")
+PUNCTUATION = re.compile(r"[.,;:!?'\]*]+")
+"""What belongs to an address only if more of it follows."""
+ZERO_WIDTH_JOINER = "\u200d"
+CONTINUING = re.compile("[\u200c\u200d\U0001f3fb-\U0001f3ff]")
+"""What continues a sign and is no mark of Unicode: joiners, and the colours of skin."""
+FLAG = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
+
+
+def restored(
+    source: Stripped,
+    translation: str,
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    attention: "np.ndarray",
+) -> str:
+    """Return a translation with the markup of its source; the other arguments are as in `AlignedString`.
+
+    What a pair of tags encloses is, in the translation, everything from the first to the last token that attends to
+    it. Anything else comes after the word that attends most to the word before it; at the beginning, before the one
+    that attends most to the first word. Words are not cut. Spaces around markup stay, and some may be added: one is
+    where a word, or what would prolong an address, stood apart from the markup in the source.
+    """
+    import numpy as np  # which takes a while
+
+    sources, targets = token_ends(source_tokens, source.text), token_ends(target_tokens, translation)
+    columns, rows = np.flatnonzero(np.diff(sources, prepend=0)), np.flatnonzero(np.diff(targets, prepend=0))
+    offsets = [i for i, character in enumerate(translation) if not character.isspace()]
+    if not rows.size or not columns.size:
+        return _Writer(translation, lambda mark: (0, 0)).write(source.marks)
+    attention = attention[np.ix_(rows, columns)]
+    best_column, best_row = attention.argmax(axis=1), attention.argmax(axis=0)
+    column_ends = [sources[column] for column in columns]
+
+    def words_of(first: int, last: int) -> tuple[int, int]:
+        """Return the range of characters of the words that two tokens are in, and what is between them."""
+        start, stop = offsets[targets[rows[first - 1]] if first else 0], offsets[targets[rows[last]] - 1] + 1
+        while _is_within_word(translation, start):
+            start -= 1
+        while _is_within_word(translation, stop):
+            stop += 1
+        return start, stop
+
+    def range_of(mark: Mark) -> tuple[int, int]:
+        before = bisect_right(column_ends, mark.place)
+        if mark.closing and (end := bisect_right(column_ends, mark.closing.place)) > before:
+            attending = np.flatnonzero((before <= best_column) & (best_column < end))
+            found = attending if attending.size else best_row[before:end]
+            return words_of(found.min(), found.max())
+        nearest = best_row[max(before - 1, 0)]
+        return (words_of(nearest, nearest)[before > 0],) * 2
+
+    return _Writer(translation, range_of).write(source.marks)
+
+
+def token_ends(tokens: Sequence[str], text: str) -> list[int]:
+    """Return how many characters of a text, other than white space, stand up to the end of each token.
+
+    Args:
+        tokens: those of the text, which a tokenizer may have normalised before it cut it.
+        text: as it was before.
+    """
+    in_text = {place for unit in units_of(tokens, "tokens") for place in unit}
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    normalized, ends = "", []
+    for place, token in enumerate(tokens):
+        if byte := BYTE.fullmatch(token):
+            normalized += decoder.decode(bytes([int(byte[1], 16)]))
+        elif place in in_text:  # and no language or end token
+            normalized += decoder.decode(b"", final=True) + "".join(token.replace(SPACE_MARK, " ").split())
+        ends.append(len(normalized))
+    places = _places(normalized, "".join(text.split()))
+    return [places[end] for end in ends]
+
+
+def _places(normalized: str, text: str) -> list[int]:
+    """Return, for each number of characters of a normalised text, how many of the text these were."""
+    pairs = enumerate(zip(normalized, text, strict=False))
+    start = next((i for i, (one, other) in pairs if one != other), min(len(normalized), len(text)))
+    places = list(range(start + 1))
+    left = len(normalized) - start
+    if left:
+        # A text that the model does not take whole may be longer by far.
+        text = text[start : start + 2 * left + 64]
+        matcher = difflib.SequenceMatcher(None, _lowered(normalized[start:]), _lowered(text), autojunk=False)
+        for _, first, last, text_first, text_last in matcher.get_opcodes():
+            width, text_width = last - first, text_last - text_first
+            places += [start + text_first + text_width * i // width for i in range(1, width + 1)]
+    return places
+
+
+Placed = tuple[tuple[int, int], Mark]
+"""A mark, and where it begins and ends in a text."""
+
+
+def _lowered(text: str) -> str:
+    return "".join(character.lower()[:1] for character in text)  # of one that becomes several, the first
+
+
+class _Writer:
+    """Writes a text with marks in it.
+
+    Args:
+        text: the text.
+        range_of: where each mark begins and ends in it.
+    """
+
+    def __init__(self, text: str, range_of: Callable[[Mark], tuple[int, int]]):
+        self._text, self._range_of = text, range_of
+        self._written: list[str] = []
+        self._at = 0
+        """how much of the text is written"""
+        self._mark: Mark | None = None
+        """the mark that was written last, if no text was since"""
+        self._recent = ""
+        """what was written last: a mark, and the punctuation after it"""
+        self._length = 0
+        """of the mark in it"""
+
+    def write(self, marks: Sequence[Mark]) -> str:
+        """Return the text with the marks. Pairs stay nested, whatever their ranges are."""
+        levels: list[tuple[list[Placed], int, Mark | None]] = [(self._in_order(marks), len(self._text), None)]
+        while levels:
+            waiting, stop, closing = levels[-1]
+            if not waiting:
+                self._write_text(stop)
+                if closing:
+                    self._write_mark(closing)
+                levels.pop()
+                continue
+            (start, end), mark = waiting.pop()
+            self._write_text(min(max(start, self._at), stop))
+            self._write_mark(mark)
+            if mark.closing:
+                levels.append((self._in_order(mark.inside), min(max(end, self._at), stop), mark.closing))
+        return "".join(self._written)
+
+    def _in_order(self, marks: Sequence[Mark]) -> list[Placed]:
+        """Return marks with their ranges, the first at the end of the list."""
+        return sorted(((self._range_of(mark), mark) for mark in marks), key=lambda pair: pair[0])[::-1]
+
+    def _write_text(self, end: int) -> None:
+        text, self._at = self._text[self._at : end], end
+        if not text:
+            return
+        if self._mark and self._mark.is_space:
+            text = text.removeprefix(" ")
+        elif self._mark and self._stands_apart(self._mark, 1, text[:1]):
+            self._write(" ")
+        self._write(text)
+        self._mark = None
+
+    def _write_mark(self, mark: Mark) -> None:
+        last = self._written[-1][-1] if self._written else ""
+        if self._mark:
+            is_apart = not last.isspace() and (self._mark.sides[1].isspace() or mark.sides[0].isspace())
+        else:
+            is_apart = self._stands_apart(mark, 0, last)
+        if is_apart or not _is_still(mark.opening, last, ""):
+            self._write(" ")
+        self._write(mark.opening)
+        self._mark, self._recent, self._length = mark, mark.opening, len(mark.opening)
+
+    def _write(self, text: str) -> None:
+        if self._recent and not _is_still(self._recent[: self._length], "", self._recent[self._length :] + text):
+            text = " " + text
+        if text:
+            self._recent = self._recent and self._recent + text if PUNCTUATION.fullmatch(text) else ""
+            self._written.append(text)
+
+    def _stands_apart(self, mark: Mark, side: int, character: str) -> bool:
+        """Say whether a space was, or is wanted, between a mark and a character of the text on one of its sides."""
+        if not character or character.isspace():
+            return False
+        if mark.sides[side].isspace():
+            return True
+        return is_word(character) and not is_word(mark.sides[side] or " ") and not TAG.fullmatch(mark.opening)
+
+
+def _is_still(mark: str, before: str, after: str) -> bool:
+    """Say whether a mark is found as such where it stands directly between other text."""
+    match = MARKUP.match(before + mark + after, len(before))
+    return match is not None and (match["brace"] is not None or match.end() == len(before + mark))
+
+
+def _is_within_word(text: str, place: int) -> bool:
+    """Say whether a place of a text is between two characters of one word, or within one sign of several characters."""
+    if not 0 < place < len(text):
+        return False
+    before, after = text[place - 1], text[place]
+    if _continues(after) or before == ZERO_WIDTH_JOINER or FLAG.fullmatch(before + after):
+        return True
+    return _is_of_word(text, place - 1) and _is_of_word(text, place)
+
+
+def _is_of_word(text: str, place: int) -> bool:
+    """Say whether a character, or that which a mark of it is upon, belongs to a word."""
+    while place and _continues(text[place]):
+        place -= 1
+    return is_word(text[place]) or text[place] == "_"
+
+
+def _continues(character: str) -> bool:
+    """Say whether a character is one sign with the character before it."""
+    return unicodedata.category(character)[0] == "M" or CONTINUING.match(character) is not None
