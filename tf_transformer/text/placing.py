@@ -33,10 +33,10 @@ def restored(
 ) -> str:
     """Return a translation with the markup of its source; the other arguments are as in `AlignedString`.
 
-    What a pair of tags encloses is, in the translation, everything from the first to the last token that attends to
-    it. Anything else comes after the word that attends most to the word before it; at the beginning, before the one
-    that attends most to the first word. Words are not cut. Spaces around markup stay, and some may be added: one is
-    where a word, or what would prolong an address, stood apart from the markup in the source.
+    What a pair of tags encloses is, in the translation, everything from the first to the last token that belongs to it:
+    that attends to one of its tokens most, and to it more than any other token does. Anything else comes after the word
+    that attends most to the word before it; at the beginning, before the one that attends most to the first word. Words
+    are not cut. Spaces around markup stay, and some are added: what stood apart from a word does not touch one.
     """
     import numpy as np  # which takes a while
 
@@ -61,8 +61,9 @@ def restored(
     def range_of(mark: Mark) -> tuple[int, int]:
         before = bisect_right(column_ends, mark.place)
         if mark.closing and (end := bisect_right(column_ends, mark.closing.place)) > before:
-            attending = np.flatnonzero((before <= best_column) & (best_column < end))
-            found = attending if attending.size else best_row[before:end]
+            most = best_row[before:end]
+            mutual = most[(before <= best_column[most]) & (best_column[most] < end)]
+            found = mutual if mutual.size else most
             return words_of(found.min(), found.max())
         nearest = best_row[max(before - 1, 0)]
         return (words_of(nearest, nearest)[before > 0],) * 2
