@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -457,6 +458,38 @@ def test_text_without_a_pair_leaves_nothing(tmp_path: Path, part: tuple[int, int
         prepare(plan(data, vocab_size=290), tmp_path / "prepared", part=(part[1], part[1]))
     if part == (1, 1):
         assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+@pytest.mark.parametrize(("normalization", "changed"), [("nfc", 0), ("nmt_nfkc", 7)])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_target_lines_that_the_normalisation_changes_are_counted(
+    normalization: str, changed: int, workers: int, tmp_path: Path, caplog: pytest.LogCaptureFixture, small_chunks: None
+) -> None:
+    pairs = toy.pairs("train")[:997]
+    lines = [f"{source}\t{target}" for source, target in pairs]
+    for number in range(changed or 7):
+        lines[100 * number] = f"10² m² is right\t10² m² sind richtig {number}"
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines) + "\n")
+    data = DataConfig(corpus=str(tmp_path / "pairs.tsv"), held_out=0.05)
+    prepare(plan(data, vocab_size=400, normalization=normalization), tmp_path / "prepared", workers=workers)
+    said = [record.message for record in caplog.records if "normalisation" in record.message]
+    assert len(said) == bool(changed)
+    if changed:
+        found = re.search(r"changes (\d) of \d+ target lines \(0\.\d%\).*of '10²' it makes '102'", said[0])
+        assert found and int(found[1]) >= changed - 3  # some may be held out
+
+
+def test_rules_of_ones_own_belong_to_what_is_prepared(corpus: DataConfig, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.tsv"
+    rules.write_text("2019\t27\n")
+    made = plan(corpus, vocab_size=400, normalization=str(rules))
+    prepare(made, tmp_path / "prepared")
+    Prepared(tmp_path / "prepared").refuse_differences(made.data, made.tokenizer)
+    rules.write_text("2019\t60\n")
+    with pytest.raises(InputError, match=r"was prepared with other settings"):
+        prepare(made, tmp_path / "prepared")
+    with pytest.raises(InputError, match=r"tokenizer.normalization was 'rules.tsv \(\w+\)', is"):
+        Prepared(tmp_path / "prepared").refuse_differences(made.data, made.tokenizer)
 
 
 def test_scores_that_are_not_there_are_refused(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 """Which terms a translation must contain."""
 
 import re
+import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tf_transformer.errors import InputError
@@ -44,6 +45,31 @@ def test_terms_are_found_as_whole_words(text: str, terms: list[str]) -> None:
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_a_term_alone_is_found(term: str, translation: str) -> None:
     assert Glossary({term: translation})(term) == (term, [translation])
+
+
+@pytest.mark.parametrize(
+    ("case", "terms"),
+    [("smart", ["USA", "uns"]), ("exact", ["USA", "uns"]), ("ignore", ["USA"])],
+)
+def test_case_by_choice(case: str, terms: list[str]) -> None:
+    both = {"US": "USA", "us": "uns"} if case != "ignore" else {"US": "USA"}
+    assert Glossary(both, case)("US us")[1] == terms
+    assert Glossary({"us": "uns"}, case)("Us")[1] == ([] if case == "exact" else ["uns"])
+    assert Glossary({"Us": "uns"}, case)("us")[1] == (["uns"] if case == "ignore" else [])
+    assert Glossary({"ΟΔΟΣ": "Straße"}, case)("ΟΔΟΣ")[1] == ["Straße"]
+
+
+@given(st.text(min_size=1), st.sampled_from(["NFC", "NFD"]), st.sampled_from(["NFC", "NFD"]))
+@example("caf\u00e9", "NFD", "NFC")
+@example("\ud55c\uad6d", "NFC", "NFD")
+def test_composed_and_decomposed_text_are_alike(term: str, of_term: str, of_text: str) -> None:
+    text = unicodedata.normalize(of_text, term)  # type: ignore[arg-type]
+    assert Glossary({unicodedata.normalize(of_term, term): "x"})(text) == (text, ["x"])  # type: ignore[arg-type]
+
+
+def test_terms_that_a_case_makes_one_are_refused() -> None:
+    with pytest.raises(InputError, match=r"line 2: 'us' has two translations, 'USA' and 'uns': keep one"):
+        Glossary.of_lines(["US\tUSA", "us\tuns"], "terms.tsv", "ignore")
 
 
 @given(st.permutations([("a b", "1"), ("b c d", "2"), ("b c", "3"), ("B c", "4"), ("d", "5")]))

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tf_transformer.config import TokenizerConfig
 from tf_transformer.config.tokenizer import NORMALIZATIONS
 from tf_transformer.data.corpora import toy
+from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
-from tf_transformer.tokenizers.normalization import INVISIBLE, REMOVED, SPACES, is_blank, nfc_rules
+from tf_transformer.tokenizers.normalization import INVISIBLE, REMOVED, SPACES, is_blank, name_of, rules_of
 
 SENTENCES = [side for pair in toy.pairs("train")[:500] for side in pair]
 SCRIPTS = (
@@ -92,10 +93,10 @@ def test_what_is_visible_comes_back_in_every_script(tokenizer, script):
     @given(st.lists(st.sampled_from(of_script) | st.sampled_from(of_script) | st.sampled_from(OTHERS), max_size=12))
     def check(drawn):
         text = "".join(drawn)
-        # Marks that compose with nothing may come in another order, which is canonically equivalent.
+        # Marks that compose with nothing, or only once something between is removed, are canonically equivalent.
         found = there_and_back(tokenizer, text)
         assert unicodedata.normalize("NFC", found) == seen(text)
-        assert there_and_back(tokenizer, found) == found
+        assert unicodedata.normalize("NFC", there_and_back(tokenizer, found)) == seen(text)
 
     check()
 
@@ -155,7 +156,54 @@ def test_a_tokenizer_says_by_what_rules_it_normalises_and_is_the_same_each_time(
     made = [train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=500, normalization=name)) for name in (None, "nfc")]
     assert made[0] == made[1]
     assert b".tsv" not in made[0] and b"\x0a\x03nfc" in made[0]
-    assert len(nfc_rules().splitlines()) > 20_000
+    assert len(rules_of("nfc").splitlines()) > 20_000
+
+
+def test_rules_of_ones_own_are_added_to_those_of_nfc(tmp_path):
+    file = tmp_path / "rules.tsv"
+    file.write_text("2019\t27\t# a curly apostrophe becomes a straight one\n\n# nothing\nE4\t61 65\nB2\n")
+    made = Tokenizer(train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=500, normalization=str(file))))
+    assert there_and_back(made, "l\u2019a a\u0308 ä 2² ½ e\u0301") == "l'a ae ae 2 ½ é"
+    assert str(tmp_path).encode() not in made.model and b"rules.tsv (" in made.model
+    before = name_of(str(file))
+    file.write_text("2019\t60\n")
+    assert name_of(str(file)) != before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("2019\tx\n", r"rules.tsv, line 1: write code points in hexadecimal, .*Received: '2019\\tx'"),
+        ("41\t42\n110000\t41\n", r"rules.tsv, line 2: write code points"),
+        (None, r"cannot read the rules of normalisation .*rules.tsv"),
+        (b"\xff\xfe", r"cannot read the rules of normalisation .*rules.tsv"),
+    ],
+)
+def test_what_is_no_file_of_rules_is_named(tmp_path, content, message):
+    file = tmp_path / "rules.tsv"
+    if content is not None:
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=message):
+        train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=500, normalization=str(file)))
+
+
+def test_an_unknown_normalisation_is_no_file():
+    with pytest.raises(InputError, match=r"normalization: unknown value 'nkfc': did you mean"):
+        TokenizerConfig(normalization="nkfc")
+
+
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
+def test_a_term_that_a_normalisation_changes_is_not_written(normalization):
+    """The search is then told so; what is kept but for case and composition is written."""
+    made = Tokenizer(train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=500, normalization=normalization)))
+    keeps = normalization in ("nfc", "identity")
+    assert made.vocabulary.keeps_text == keeps
+    terms = ["Hund", "Straßen", "5 m²", "½", "好吗？", "", "\u200b", "ﬁne", "der  Rüde "]
+    _, written = made.tokens_that_write(tf.constant(terms))
+    expected = [True, True, keeps, keeps, keeps, True, False, keeps, True]
+    assert written.numpy().tolist() == expected
+    for term, is_written in zip(terms, expected, strict=True):
+        assert is_written == (not made.vocabulary.is_changed(term) and term != "\u200b")
 
 
 def test_the_table_of_the_documentation_is_true():

@@ -17,7 +17,13 @@ BOUNDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
 
 
 def setting(
-    default: Any, help: str, *, choices: tuple[str, ...] = (), option: str | None = None, **bounds: float
+    default: Any,
+    help: str,
+    *,
+    choices: tuple[str, ...] = (),
+    or_file: bool = False,
+    option: str | None = None,
+    **bounds: float,
 ) -> Any:
     """Return a field of a section.
 
@@ -25,10 +31,11 @@ def setting(
         default: the default value. If it is None, the setting may always be None.
         help: the meaning of the setting, in one line.
         choices: the valid words; by default any value is valid.
+        or_file: whether the name of a file is valid as well: a value with a dot or a slash.
         option: the command-line option that sets it, if it has one of its own.
         **bounds: the bounds of a number, by their names in `BOUNDS`. A number with bounds must be finite.
     """
-    metadata = {"help": help, "choices": choices, "option": option, "bounds": bounds}
+    metadata = {"help": help, "choices": choices, "or_file": or_file, "option": option, "bounds": bounds}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -47,12 +54,12 @@ class Section:
                 _check(field.name, value, **field.metadata)
 
 
-def _check(name: str, value: Any, bounds: dict[str, float], choices: tuple[str, ...], **_: Any) -> None:
+def _check(name: str, value: Any, bounds: dict[str, float], choices: tuple[str, ...], or_file: bool, **_: Any) -> None:
     for bound, limit in bounds.items():
         words, keeps = BOUNDS[bound]
         if not (keeps(value, limit) or math.isnan(value)):
             raise InputError(f"{name} must be {words} {limit}. Received: {value}")
     if bounds and not math.isfinite(value):
         raise InputError(f"{name} must be a finite number. Received: {value}")
-    if choices and value not in choices:
+    if choices and value not in choices and not (or_file and ("." in value or "/" in value)):
         raise InputError(f"{name}: {unknown('value', str(value), choices)}")

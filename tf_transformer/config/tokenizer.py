@@ -23,8 +23,9 @@ class TokenizerConfig(Section):
     normalization: str | None = setting(
         None,
         "nfc keeps every visible character, and is what a new tokenizer gets by default; nmt_nfkc and the like of "
-        "SentencePiece replace some by others; identity changes nothing",
+        "SentencePiece replace some by others; identity changes nothing; FILE adds rules of your own to those of nfc",
         choices=NORMALIZATIONS,
+        or_file=True,
     )
     character_coverage: float = setting(
         0.9995, "share of the characters of the text that get a token", at_least=0.98, at_most=1

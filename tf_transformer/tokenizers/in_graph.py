@@ -11,7 +11,7 @@ from tensorflow_text.python.ops import sentencepiece_tokenizer
 
 from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, UNKNOWN
 from tf_transformer.errors import InputError, unknown
-from tf_transformer.tokenizers.normalization import BLANK
+from tf_transformer.tokenizers.normalization import BLANK, INVISIBLE_CLASS
 from tf_transformer.tokenizers.vocabulary import SPACE_MARK, Vocabulary
 
 
@@ -125,9 +125,26 @@ class Tokenizer(tf.Module):
         # A word model writes the mark of a space before an unknown word as bytes, which come back as the mark.
         return tf.strings.regex_replace(tf.strings.regex_replace(text, SPACE_MARK, " "), "^ ", "")
 
+    def tokens_that_write(self, text: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
+        """Tokenise strings [B], and say of each [B] whether a translation with these tokens contains it.
+
+        It does not if the vocabulary cannot write a character, if normalisation leaves nothing of the string, as of a
+        space of no width, or if it makes another one of it, as `m2` of `m²`.
+        """
+        tokens = self.tokenize(text)
+        is_written = (text == "") | (tokens.row_lengths() > 0) & ~tf.reduce_any(tokens == UNKNOWN, axis=1)
+        if not self.vocabulary.keeps_text:
+            is_written &= _visible(self.detokenize(tokens.to_tensor(PAD))) == _visible(text)
+        return tokens, is_written
+
     def pieces_of(self, ids: Any) -> tf.Tensor:
         """Return the pieces of ids [...] as strings [...], empty for padding and for ids outside the vocabulary."""
         return tf.gather(tf.constant(["", *self.pieces[1:], ""]), tf.minimum(ids, self.vocab_size))
+
+
+def _visible(text: tf.Tensor) -> tf.Tensor:
+    """Return strings without what nobody sees, in lower case."""
+    return tf.strings.lower(tf.strings.regex_replace(text, f"[{INVISIBLE_CLASS}\\x{{2581}}]+", ""), "utf-8")
 
 
 def text_of(sentences: list[str]) -> tf.Tensor:

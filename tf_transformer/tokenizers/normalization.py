@@ -5,10 +5,15 @@ becomes `102`, `½` becomes `1⁄2`, and `，` becomes `,`. A model cannot write
 """
 
 import functools
+import hashlib
 import itertools
 import re
 import sys
 import unicodedata
+from pathlib import Path
+
+from tf_transformer.config.tokenizer import NORMALIZATIONS
+from tf_transformer.errors import InputError
 
 REMOVED = (
     *((0x00, 0x08), (0x0E, 0x1F), (0x7F, 0x84), (0x86, 0x9F)),  # control characters that are no white space
@@ -32,8 +37,11 @@ INVISIBLE = (
     *((0x200C, 0x200D), (0x180B, 0x180D), (0xFE00, 0xFE0F)),  # joiners and variation selectors
 )
 """Characters of which a line has nothing that could be translated."""
-BLANK = "[" + "".join(f"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in INVISIBLE) + "]*"
-"""A line that is blank, as an expression of RE2 (`tf.strings.regex_full_match`)."""
+INVISIBLE_CLASS = "".join(f"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in INVISIBLE)
+"""These characters in an expression of RE2 (`tf.strings.regex_full_match`)."""
+BLANK = f"[{INVISIBLE_CLASS}]*"
+"""A line that is blank, as such an expression."""
+_LEFT_OUT = re.compile("[\\s\u2581" + "".join(f"\\U{first:08X}-\\U{last:08X}" for first, last in REMOVED) + "]+")
 _BLANK = re.compile("[" + "".join(f"\\U{first:08X}-\\U{last:08X}" for first, last in INVISIBLE) + "]*")
 
 
@@ -42,11 +50,57 @@ def is_blank(text: str) -> bool:
     return _BLANK.fullmatch(text) is not None
 
 
-@functools.cache
-def nfc_rules() -> str:
-    """Return the rules in SentencePiece's format: lines of code points, a tab, and the code points that replace them.
+def rules_of(normalization: str) -> str | None:
+    """Return the rules of a normalisation, or None for one that SentencePiece has itself.
 
-    They compose characters as NFC does, remove `REMOVED`, and make all white space spaces.
+    They are in SentencePiece's format: lines of code points, a tab, and the code points that replace them.
+
+    Args:
+        normalization: as the setting of `TokenizerConfig`. The rules of a file are for text that `nfc` has composed.
+
+    Raises:
+        InputError: a file cannot be read, or has a line that is no rule.
+    """
+    if normalization == "nfc":
+        return _written(_nfc_rules())
+    if normalization in NORMALIZATIONS:
+        return None
+    own = _rules_of_file(Path(normalization))
+    return _written({before: own.get(after, after) for before, after in _nfc_rules().items()} | own)
+
+
+def name_of(normalization: str) -> str:
+    """Return what a normalisation is called where it is compared: a file has the digest of its rules in its name."""
+    rules = None if normalization in NORMALIZATIONS else rules_of(normalization)
+    return f"{Path(normalization).name} ({hashlib.sha256(rules.encode()).hexdigest()[:16]})" if rules else normalization
+
+
+def _rules_of_file(path: Path) -> dict[str, str]:
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the rules of normalisation {path}: {error}") from None
+    rules = {}
+    for number, line in enumerate(lines, 1):
+        before, after, *_ = (*line.partition("#")[0].split("\t"), "")
+        if not before.strip():
+            continue
+        try:
+            source, target = ("".join(chr(int(code, 16)) for code in side.split()) for side in (before, after))
+        except (ValueError, OverflowError):
+            raise InputError(
+                f"{path}, line {number}: write code points in hexadecimal, a tab, and those that replace them, such as "
+                f"'2019\\t27'. Received: {line!r}"
+            ) from None
+        rules[source] = target
+    return rules
+
+
+@functools.cache
+def _nfc_rules() -> dict[str, str]:
+    """Return what replaces what.
+
+    The rules compose characters as NFC does, remove `REMOVED`, and make all white space spaces.
     """
     rules: dict[str, str] = {}
     for character in map(chr, itertools.chain(range(0xD800), range(0xE000, sys.maxunicode + 1))):
@@ -59,7 +113,18 @@ def nfc_rules() -> str:
     rules |= dict.fromkeys(SPACES, " ")
     rules |= {chr(code): "" for first, last in REMOVED for code in range(first, last + 1) if chr(code) not in rules}
     del rules["\0"], rules[" "]  # SentencePiece's format has no NUL; a space stays one
-    return "".join(f"{_codes(before)}\t{_codes(after)}\n" for before, after in rules.items())
+    return rules
+
+
+def kept(text: str) -> str:
+    """Return what a normalisation should keep of a text: all but white space and `REMOVED`, composed."""
+    return _LEFT_OUT.sub("", unicodedata.normalize("NFC", text))
+
+
+@functools.cache
+def all_visible() -> str:
+    """Return all letters, digits, punctuation and symbols that there are, with spaces between them."""
+    return " ".join(one for one in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(one)[0] in "LNPS")
 
 
 def _spellings(character: str) -> set[str]:
@@ -75,6 +140,10 @@ def _spellings(character: str) -> set[str]:
         pairs = ((i, unicodedata.normalize("NFC", text[i : i + 2])) for i in range(len(text) - 1))
         waiting |= {text[:i] + one + text[i + 2 :] for i, one in pairs if len(one) == 1} - found
     return found
+
+
+def _written(rules: dict[str, str]) -> str:
+    return "".join(f"{_codes(before)}\t{_codes(after)}\n" for before, after in rules.items())
 
 
 def _codes(text: str) -> str:

@@ -1,6 +1,7 @@
 """Text to ids without TensorFlow, by the SentencePiece library, and the training of SentencePiece models."""
 
 import contextlib
+import functools
 import io
 import logging
 import re
@@ -15,7 +16,7 @@ from tf_transformer.config import TokenizerConfig
 from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, START, UNKNOWN, language_pieces
 from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION
 from tf_transformer.errors import InputError
-from tf_transformer.tokenizers.normalization import is_blank, nfc_rules
+from tf_transformer.tokenizers.normalization import all_visible, is_blank, kept, name_of, rules_of
 
 SPACE_MARK = "\u2581"
 """The character that SentencePiece writes for a space, and that it also reads as one."""
@@ -83,6 +84,19 @@ class Vocabulary:
 
         spec = sentencepiece_model_pb2.ModelProto.FromString(self.model).trainer_spec
         return spec.model_type == spec.BPE
+
+    @functools.cached_property
+    def keeps_text(self) -> bool:
+        """Whether the normalisation keeps every visible character."""
+        return not self.is_changed(all_visible())
+
+    def is_changed(self, text: str) -> bool:
+        """Say whether the normalisation changes more of a text than its white space, and more than its case."""
+        return kept(text).lower() != kept(self.normalized(text)).lower()
+
+    def normalized(self, text: str) -> str:
+        """Return a text as the tokenizer normalises it before it cuts it."""
+        return self.processor.normalize(text).replace(SPACE_MARK, " ").strip()
 
     def encode(self, sentences: list[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
         """Return the ids of sentences, without start and end. The tokenizer inside the graph gives the same ids.
@@ -170,22 +184,23 @@ def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig, languages
 @contextlib.contextmanager
 def _rules(normalization: str) -> Iterator[dict[str, Any]]:
     """Give the settings of SentencePiece for a normalisation."""
-    if normalization != "nfc":
+    rules = rules_of(normalization)
+    if rules is None:
         yield {"normalization_rule_name": normalization}
         return
     with tempfile.NamedTemporaryFile("w", suffix=".tsv", encoding="ascii") as file:
-        file.write(nfc_rules())
+        file.write(rules)
         file.flush()
         yield {"normalization_rule_tsv": file.name}
 
 
 def _named(model: bytes, normalization: str) -> bytes:
     """Return a SentencePiece model that names its normalisation, not the file that its rules came from."""
-    if normalization != "nfc":
+    if rules_of(normalization) is None:
         return model
     from sentencepiece import sentencepiece_model_pb2
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
-    proto.normalizer_spec.name = normalization
+    proto.normalizer_spec.name = name_of(normalization)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
     return proto.SerializeToString()

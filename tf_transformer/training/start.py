@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
 from tf_transformer.config import Config, override
-from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION
+from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION, NORMALIZATIONS
 from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.preparing.plan import with_absolute_paths
 from tf_transformer.errors import InputError
@@ -127,6 +127,8 @@ def _with_absolute_paths(config: Config) -> Config:
         ("training", "init_from"): config.training.init_from,
         ("data", "prepared"): config.data.prepared,
     }
+    if config.tokenizer.normalization not in NORMALIZATIONS:
+        files["tokenizer", "normalization"] = config.tokenizer.normalization
     layers = [{section: {key: os.path.abspath(path)}} for (section, key), path in files.items() if path is not None]
     config = override(config, *layers)
     return dataclasses.replace(config, data=with_absolute_paths(config.data))

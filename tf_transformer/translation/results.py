@@ -1,6 +1,7 @@
 """What a translator returns, as tensors and as Python strings."""
 
 import contextlib
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -187,7 +188,8 @@ def terms_as_text(terms: Sequence[Sequence[str]], sentences: Sequence[str]) -> t
     for term in {term for row in terms for term in row}:
         if not term.strip() or "\t" in term:
             raise InputError(f"a term must have text, and no tab. Received: {term!r}")
-    return text_of(["\t".join(row) for row in terms])
+    # Composed, as a tokenizer would: a term that it changes is refused.
+    return text_of([unicodedata.normalize("NFC", "\t".join(row)) for row in terms])
 
 
 def check_found(scores: tf.Tensor, terms: Terms) -> None:
@@ -199,7 +201,8 @@ def check_found(scores: tf.Tensor, terms: Terms) -> None:
             more = f", and {len(row) - MAX_LISTED} more" if len(row) > MAX_LISTED else ""
             raise InputError(
                 "no translation can contain all terms: the sentence has no text, the vocabulary cannot write one of "
-                "them, or max_length or the positions of the model leave no room for them: leave terms out. "
+                "them (or its normalisation makes another text of it, as `m2` of `m²`), or max_length or the positions "
+                "of the model leave no room for them: leave terms out. "
                 f"Received: {', '.join(map(repr, row[:MAX_LISTED]))}{more}"
             )
 

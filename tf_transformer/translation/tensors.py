@@ -242,12 +242,9 @@ class TensorTranslator(tf.Module):
     def _phrases(self, terms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Return the tokens [B, C, L] of the terms of strings [B], and whether the vocabulary can write all of them."""
         each = tf.strings.split(terms, "\t")
-        tokens = self.target_tokenizer.tokenize(each.flat_values)
-        # Normalisation may leave nothing of a term, such as a space of no width: it would count as written.
-        is_lost = (tokens.row_lengths() == 0) & (each.flat_values != "")
-        is_lost |= tf.reduce_any(tokens == UNKNOWN, axis=1)
+        tokens, are_written = self.target_tokenizer.tokens_that_write(each.flat_values)
         phrases = each.with_flat_values(tokens).to_tensor(PAD)
-        return phrases, ~tf.reduce_any(each.with_flat_values(is_lost), axis=1)
+        return phrases, tf.reduce_all(each.with_flat_values(are_written), axis=1)
 
     def encode_source(self, text: tf.Tensor, languages: Languages | None = None) -> Source:
         """Tokenise strings [B], and cut those that are longer than the search takes."""

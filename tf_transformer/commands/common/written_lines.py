@@ -12,7 +12,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.evaluation.minimum_bayes_risk import METRICS, Metric, most_like_all
 from tf_transformer.storage.lines import read_lines
 from tf_transformer.text.alignment import UNITS, pharaoh
-from tf_transformer.text.glossary import Glossary, TermsOf, terms_of_line
+from tf_transformer.text.glossary import CASES, Glossary, TermsOf, terms_of_line
 from tf_transformer.text.translator import LineTranslator
 from tf_transformer.text.with_markup import WithMarkup
 from tf_transformer.text.with_terms import WithTerms
@@ -52,6 +52,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="terms that a translation must contain: FILE has a source term, a tab and its translation on each line; "
         "without FILE, they follow the text of each line, with tabs between (default: none)",
+    )
+    parser.add_argument(
+        "--glossary-case",
+        choices=CASES,
+        help="where a source term of --constraints FILE is found: exact: as it is written; ignore: in any case; smart: "
+        "in any case if it is in lower case, and otherwise as it is written (default: smart)",
     )
     parser.add_argument(
         "--keep-markup",
@@ -95,6 +101,11 @@ def check(options: argparse.Namespace, decoding: DecodingConfig) -> int:
         if not options.constraints:
             raise InputError("--constraints was given an empty name: name a file, or leave the name out")
         decoding.check_constraints()
+    if options.glossary_case and options.constraints in (None, IN_LINES):
+        raise InputError(
+            "--glossary-case is for a glossary: give it with --constraints FILE. Received: --glossary-case "
+            f"{options.glossary_case}"
+        )
     for option in ("document", "keep_markup"):
         if options.constraints == IN_LINES and getattr(options, option):
             name = f"--{option.replace('_', '-')}"
@@ -120,7 +131,9 @@ def terms_by(options: argparse.Namespace) -> TermsOf | None:
         return None
     if options.constraints == IN_LINES:
         return terms_of_line
-    return Glossary.of_lines(read_lines(Path(options.constraints)), options.constraints)
+    return Glossary.of_lines(
+        read_lines(Path(options.constraints)), options.constraints, options.glossary_case or "smart"
+    )
 
 
 def written_by(

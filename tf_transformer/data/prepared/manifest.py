@@ -19,6 +19,7 @@ from tf_transformer.data.encoding import dtype_of
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.prepared.shards import BLOCKS, Shards
 from tf_transformer.errors import InputError
+from tf_transformer.tokenizers.normalization import name_of
 from tf_transformer.tokenizers.vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
@@ -125,6 +126,8 @@ class Prepared:
     def refuse_differences(self, data: DataConfig, tokenizer: TokenizerConfig) -> None:
         """Raise InputError if training needs other settings than the corpus was prepared with."""
         wanted = {"data": dataclasses.asdict(data), "tokenizer": dataclasses.asdict(tokenizer)}
+        if tokenizer.normalization is not None:
+            wanted["tokenizer"]["normalization"] = name_of(tokenizer.normalization)
         differences = [
             f"{section}.{key} was {before!r}, is {wanted[section][key]!r}"
             for section in wanted

@@ -9,6 +9,7 @@ from tf_transformer.config import Config, DataConfig, DecodingConfig, TokenizerC
 from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION
 from tf_transformer.data.corpora import Direction, absolute, directions, paths_of, renamed, training_data
 from tf_transformer.errors import InputError, unknown
+from tf_transformer.tokenizers.normalization import name_of
 from tf_transformer.tokenizers.vocabulary import Vocabulary
 
 
@@ -36,7 +37,7 @@ class Plan:
         data = dataclasses.asdict(self.data) | {"held_out_by": self.data.held_out_by or "source"}
         tokenizer = dataclasses.asdict(self.tokenizer)
         if self.vocabularies is None and self.tokenizer.file is None:  # one is to be trained
-            tokenizer["normalization"] = self.tokenizer.normalization or DEFAULT_NORMALIZATION
+            tokenizer["normalization"] = name_of(self.tokenizer.normalization or DEFAULT_NORMALIZATION)
         return {"data": data, "tokenizer": tokenizer}
 
 

@@ -19,6 +19,7 @@ from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.prepared.manifest import BLOCK_TABLE, VALIDATION, fingerprint_of, written
 from tf_transformer.data.prepared.shards import BLOCKS
 from tf_transformer.data.preparing.chosen import numbered_chunks
+from tf_transformer.data.preparing.normalized import NOTHING, warn_of_changed
 from tf_transformer.data.preparing.plan import Plan
 from tf_transformer.data.preparing.shard import Models
 from tf_transformer.errors import InputError
@@ -107,10 +108,10 @@ def assemble(
     Raises:
         InputError: no pair is left.
     """
-    corpora = [
+    corpora: list[dict[str, Any]] = [
         {"name": data.corpus, "given": 0, "pairs": 0, "dropped": dict.fromkeys(DROPPED, 0)} for data in plan.corpora
     ]
-    described_shards, blocks, lengths = [], [], [np.zeros(1, np.int64), np.zeros(1, np.int64)]
+    described_shards, changed, blocks, lengths = [], [], [], [np.zeros(1, np.int64), np.zeros(1, np.int64)]
     for facts in shards:
         corpus = corpora[facts["shard"]["corpus"]]
         corpus["given"] += facts["given"]
@@ -118,9 +119,11 @@ def assemble(
         for why, dropped in facts["dropped"].items():
             corpus["dropped"][why] += dropped
         described_shards.append(facts["shard"])
+        changed.append(facts.get("changed", NOTHING))  # of a preparation that an earlier version began
         blocks.append(np.array([tuple(row) for row in facts["blocks"]], BLOCKS))
         lengths = [_added(*sides) for sides in zip(lengths, map(np.array, facts["lengths"]), strict=True)]
     _report(plan, corpora)
+    warn_of_changed(changed, sum(corpus["given"] for corpus in corpora))
     table = io.BytesIO()
     np.save(table, np.concatenate([np.empty(0, BLOCKS), *blocks]))
     with atomic_write(folder / BLOCK_TABLE) as beside:

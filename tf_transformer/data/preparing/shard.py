@@ -14,6 +14,7 @@ from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.prepared.manifest import language_tokens_of
 from tf_transformer.data.prepared.shards import packed, shard_name, text_name
 from tf_transformer.data.preparing.chosen import Choice, Numbered
+from tf_transformer.data.preparing.normalized import changed_by
 from tf_transformer.data.preparing.plan import Plan
 from tf_transformer.storage.atomic import Folder
 from tf_transformer.tokenizers.vocabulary import Vocabulary
@@ -91,7 +92,8 @@ class Encoding:
         language_tokens = (
             np.tile(self.language_tokens[corpus], (len(pairs.sources), 1)) if self.language_tokens else None
         )
-        encoded = encode_packed(pairs, self.models.open(), self.limits, language_tokens)
+        vocabularies = self.models.open()
+        encoded = encode_packed(pairs, vocabularies, self.limits, language_tokens)
         text = None
         if self.keeps_text:
             text = Pairs.of(pair for pair, keep in zip(zip(*pairs, strict=True), encoded.keep, strict=True) if keep)
@@ -107,6 +109,7 @@ class Encoding:
             "dropped": dropped | encoded.dropped,
             "lengths": [np.bincount(side).tolist() for side in encoded.lengths.T],
             "blocks": blocks,
+            "changed": changed_by(vocabularies[1], pairs.targets),
         }
         self.work.write(facts_name(number), json.dumps(facts).encode())
         return facts
