@@ -42,7 +42,7 @@ def test_what_has_no_effect(settings, idle):
 
 
 def resolved(*options):
-    return resolve(parser().parse_args([*options]))
+    return resolve(parser().parse_args([*options])).config
 
 
 def test_the_command_warns_of_what_was_given_alone(caplog, tmp_path):

@@ -19,7 +19,7 @@ from tf_transformer.data.corpora import copy_task, toy
 from tf_transformer.errors import InputError
 from tf_transformer.export.litert import converted
 from tf_transformer.litert import Translator
-from tf_transformer.litert.model import Model
+from tf_transformer.litert.model import LiteRTModel
 from tf_transformer.runs.descriptions import LITERT_MODEL
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
 from tf_transformer.translation.results import Languages
@@ -71,7 +71,7 @@ def both(tmp_path, tokenizers, decoding, quantize="float32", **options):
     content = converted(model, decoding.attention_layer, quantize)
     (tmp_path / LITERT_MODEL).write_bytes(content)
     positions = model.config["max_positions"] if model.config["positions"] == "learned" else None
-    litert = Model(tmp_path, len(model.decoder.layers), threads=1)
+    litert = LiteRTModel(tmp_path, len(model.decoder.layers), threads=1)
     source, target = (tokenizer.vocabulary for tokenizer in tokenizers)
     return TensorFlowTranslator(model, *tokenizers, decoding), Translator(litert, source, target, decoding, positions)
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tf_transformer.training.callbacks.progress import Progress, time_left
+from tf_transformer.training.callbacks.progress import ProgressLogger, time_left
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_the_time_left_is_that_of_the_steps_alone(times, told):
     assert time_left(times, 1_000) == told
 
 
-class Bar(Progress):
+class Bar(ProgressLogger):
     """A bar that notes what it is told to show."""
 
     def __init__(self, length, max_steps):

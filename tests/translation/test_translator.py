@@ -6,6 +6,8 @@ from tf_transformer import Transformer, Translator
 from tf_transformer.config import DecodingConfig, TokenizerConfig
 from tf_transformer.data.corpora import toy
 from tf_transformer.errors import InputError
+from tf_transformer.text.markup import markup_spans
+from tf_transformer.text.with_markup import WithMarkup
 from tf_transformer.tokenizers import END, START, Tokenizer, train_tokenizer
 from tf_transformer.translation.results import Translations, rows_of
 
@@ -417,6 +419,19 @@ def test_terms_that_cannot_be_written(tokenizer, translator, terms, decoding, me
 def test_terms_of_which_nothing_would_be_written(beam, terms, message):
     with pytest.raises(InputError, match=message):
         beam.translate_strings(SOURCES[:2], terms=[["Mann"], terms])
+
+
+def test_a_random_model_keeps_markup(translator):
+    """Wherever its attention points: every mark is there once, and stays what it is."""
+    texts = [
+        f"{before}{mark}{after}"
+        for mark in ("https://example.com/a", "me@example.com", "<b>the dog</b>", "{n, plural, other {# dogs}}", "%1$s")
+        for before, after in (("see ", ": the dog runs ."), ("", " a cat"), ("the dog (", ") sleeps"), ("½ … ™ ", ""))
+    ]
+    for text, found in zip(texts, WithMarkup(translator).translate_strings(texts), strict=True):
+        assert [found[start:end] for start, end in markup_spans(found)] == [
+            text[start:end] for start, end in markup_spans(text)
+        ], (text, found)
 
 
 @pytest.mark.parametrize("sentence", BLANK)

@@ -44,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _prepare(options: argparse.Namespace) -> None:
     with Pipeline(options=PipelineOptions(options.pipeline)) as pipeline:
-        _ = pipeline | Prepare(planned(resolve(options)), options.output)
+        _ = pipeline | Prepare(planned(resolve(options).config), options.output)
     print(f"prepared: {options.output}")
 
 

@@ -48,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Prepare a corpus."""
-    resolved = resolve(options)
+    resolved = resolve(options).config
     _warn_of_what_training_takes(options)
     part = _part(options.part)
     _check(resolved, options)

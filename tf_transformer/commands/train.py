@@ -8,7 +8,7 @@ from tf_transformer import config
 from tf_transformer.commands.common.checks import check_place
 from tf_transformer.commands.common.options import DATA_HELP, add_settings, positive
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
-from tf_transformer.commands.common.resolve import add_text, finds_batches, resolve
+from tf_transformer.commands.common.resolve import add_text, resolve
 from tf_transformer.commands.common.surviving_output import surviving_output
 from tf_transformer.config.overrides import settings_help
 from tf_transformer.config.training import STRATEGIES
@@ -51,10 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Train a run, or go on with it."""
     goes_on = not options.overwrite and Path(options.run_dir, "config.json").exists()
-    resolved = resolve(options, options.run_dir if goes_on else None)
-    finds = finds_batches(options)
-    if goes_on and finds:
-        resolved = _with_batches_found(resolved, options.run_dir)
+    resolved, finds_batches = resolve(options, options.run_dir if goes_on else None)
     if resolved.data.corpus is None:
         raise InputError(f"no data: give --data {DATA_HELP}")
     check_place("--run-dir", options.run_dir)
@@ -63,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
     from tf_transformer.training import fit
     from tf_transformer.training.strategy import make_strategy
 
-    if finds and not goes_on:
+    if finds_batches:
         from tf_transformer.training.batch_size import with_fitting_batches
 
         resolved = with_fitting_batches(resolved, options.strategy, options.devices)
@@ -71,15 +68,6 @@ def run(options: argparse.Namespace) -> None:
     with surviving_output():
         trained = fit.train(resolved, options.run_dir, overwrite=options.overwrite, strategy=strategy)
         print(f"trained: {trained.path}")
-
-
-def _with_batches_found(resolved: config.Config, run_dir: str) -> config.Config:
-    """Return the config with the batches that were found when the run began."""
-    from tf_transformer.runs.directory import RunDirectory  # NumPy takes a while
-
-    old = RunDirectory(run_dir).config
-    data, training = {"batch_tokens": old.data.batch_tokens}, {"accumulate": old.training.accumulate}
-    return config.override(resolved, {"data": data, "training": training})
 
 
 def _check_without_tensorflow(resolved: config.Config, options: argparse.Namespace) -> None:

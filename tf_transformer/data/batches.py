@@ -16,7 +16,7 @@ from tf_transformer.data.windows import Dropout, Window, windows_of
 from tf_transformer.errors import InputError
 
 
-class TextPlace(NamedTuple):
+class Place(NamedTuple):
     """Where training stands within its text."""
 
     epoch: int = 0
@@ -95,11 +95,11 @@ class Batches:
         return self._epoch.is_last(batch)
 
     @property
-    def place(self) -> TextPlace:
+    def place(self) -> Place:
         """Where training stands after `consumed` batches. The end of an epoch is the beginning of the next one."""
         if self.is_last(self.consumed - 1):
-            return TextPlace(self._epoch.number + 1)
-        return TextPlace(self._epoch.number, *self._epoch.place(self.consumed))
+            return Place(self._epoch.number + 1)
+        return Place(self._epoch.number, *self._epoch.place(self.consumed))
 
     def target_tokens(self, batch: int) -> int:
         """Return the number of target tokens of a batch of the current epoch, which is numbered as in `is_last`.

@@ -23,7 +23,7 @@ class Encoder(Protocol):
         """Return the ids of sentences, without start and end."""
 
 
-class Limits(NamedTuple):
+class LengthLimits(NamedTuple):
     """The limits that pairs must keep."""
 
     max_length: int
@@ -32,7 +32,7 @@ class Limits(NamedTuple):
     """highest ratio of the longer side to the shorter one, without these tokens"""
 
 
-class Encoded(NamedTuple):
+class EncodedPairs(NamedTuple):
     """Encoded pairs, and what was left out."""
 
     ids: np.ndarray
@@ -68,15 +68,15 @@ def encode(
         language_tokens: the tokens of the languages of source and target of each pair, [N, 2]; None adds none.
     """
     encoded = encode_packed(
-        pairs, (source_tokenizer, target_tokenizer), Limits(max_length, max_length_ratio), language_tokens
+        pairs, (source_tokenizer, target_tokenizer), LengthLimits(max_length, max_length_ratio), language_tokens
     )
     facts = {"keep": encoded.keep, "dropped": encoded.dropped, "has_languages": language_tokens is not None}
     return TokenPairs.of(encoded.ids, encoded.lengths, **facts)
 
 
 def encode_packed(
-    pairs: Pairs, encoders: tuple[Encoder, Encoder], limits: Limits, language_tokens: np.ndarray | None = None
-) -> Encoded:
+    pairs: Pairs, encoders: tuple[Encoder, Encoder], limits: LengthLimits, language_tokens: np.ndarray | None = None
+) -> EncodedPairs:
     """Encode pairs as `encode` does, and return the arrays."""
     kind = dtype_of(*encoders)
     parts = [
@@ -87,7 +87,7 @@ def encode_packed(
         for part in [Pairs(*(side[start : start + CHUNK] for side in pairs))]
     ]
     ids, lengths, keep = (np.concatenate(arrays) for arrays in zip(*(part[:3] for part in parts), strict=True))
-    return Encoded(ids, lengths, keep, {why: sum(part.dropped[why] for part in parts) for why in parts[0].dropped})
+    return EncodedPairs(ids, lengths, keep, {why: sum(part.dropped[why] for part in parts) for why in parts[0].dropped})
 
 
 def dtype_of(*encoders: Encoder) -> np.dtype:
@@ -98,10 +98,10 @@ def dtype_of(*encoders: Encoder) -> np.dtype:
 def _encode(
     pairs: Pairs,
     encoders: tuple[Encoder, Encoder],
-    limits: Limits,
+    limits: LengthLimits,
     language_tokens: np.ndarray | None,
     kind: np.dtype,
-) -> Encoded:
+) -> EncodedPairs:
     """Encode a few pairs."""
     sides = [encoder.encode(side) for encoder, side in zip(encoders, pairs, strict=True)]
     added = 1 if language_tokens is None else 2
@@ -126,7 +126,7 @@ def _encode(
     lengths = (words + added)[keep]
     ids = np.fromiter(itertools.chain.from_iterable(rows), kind, count=int(lengths.sum()))
     dropped = {"empty": ~full, "long": full & ~short, "ratio": full & short & ~alike}
-    return Encoded(ids, lengths.astype(np.uint16), keep, {why: int(which.sum()) for why, which in dropped.items()})
+    return EncodedPairs(ids, lengths.astype(np.uint16), keep, {why: int(which.sum()) for why, which in dropped.items()})
 
 
 def _kept(rows: Iterable[Iterable[int]], keep: np.ndarray, each: int) -> Iterable[Iterable[int]]:
@@ -150,16 +150,16 @@ def draw(
     Args:
         pairs: the text.
         encoders: the BPEs of source and target.
-        ids: the ids of the same pairs without dropout, as in `Encoded`. The tokens of languages are taken from them,
-            and so is a side that would be longer than `max_length`.
-        lengths: the lengths of the same pairs without dropout, as in `Encoded`.
+        ids: the ids of the same pairs without dropout, as in `EncodedPairs`. The tokens of languages are taken from
+            them, and so is a side that would be longer than `max_length`.
+        lengths: the lengths of the same pairs without dropout, as in `EncodedPairs`.
         dropout: the share of merges that are left out.
         has_languages: whether each side begins with the token of its language.
         seed: numbers of at least 0.
         max_length: the most tokens of a side.
 
     Returns:
-        Ids and lengths, as in `Encoded`.
+        Ids and lengths, as in `EncodedPairs`.
     """
     before = int(has_languages)
     rows = np.split(ids, np.cumsum(lengths.reshape(-1).astype(np.int64))[:-1])

@@ -39,7 +39,7 @@ class TokenPairs:
 
     @classmethod
     def of(cls, ids: np.ndarray, lengths: np.ndarray, **facts: Any) -> "TokenPairs":
-        """Return pairs that are in memory; see `Encoded` for the arrays."""
+        """Return pairs that are in memory; see `EncodedPairs` for the arrays."""
         return _InMemory(ids, lengths, **facts)
 
     def __len__(self) -> int:

@@ -14,7 +14,7 @@ Directions = Sequence[tuple[str, str]] | None
 """The source and target language of each sentence; None takes those of the search settings."""
 
 
-class Encoded(NamedTuple):
+class TokenIds(NamedTuple):
     """A sentence as the encoder reads it, or a translation as the decoder writes it."""
 
     ids: list[int]
@@ -30,9 +30,9 @@ def tokenised(vocabulary: Vocabulary, sentences: list[str]) -> list[list[int]]:
     return vocabulary.encode([sentence.encode("utf-8", "replace").decode() for sentence in sentences])
 
 
-def encoded(vocabulary: Vocabulary, sentences: list[str], most: int) -> list[Encoded]:
+def encoded(vocabulary: Vocabulary, sentences: list[str], most: int) -> list[TokenIds]:
     """Tokenise sentences, and cut those that have more than `most` tokens, including the end token."""
-    return [Encoded([*ids[: most - 1], END], len(ids) > most - 1) for ids in tokenised(vocabulary, sentences)]
+    return [TokenIds([*ids[: most - 1], END], len(ids) > most - 1) for ids in tokenised(vocabulary, sentences)]
 
 
 def encode_sources(
@@ -41,7 +41,7 @@ def encode_sources(
     most: int,
     decoding: DecodingConfig,
     directions: Directions,
-) -> list[Encoded]:
+) -> list[TokenIds]:
     """Tokenise sentences to translate, each with the token of its language if there are several.
 
     Args:
@@ -65,7 +65,7 @@ def encode_sources(
             if language not in vocabulary.languages:
                 raise unknown("language", language, vocabulary.languages)
     return [
-        Encoded([source_side.languages[source], *each.ids], each.is_cut, target_side.languages[target])
+        TokenIds([source_side.languages[source], *each.ids], each.is_cut, target_side.languages[target])
         for each, (source, target) in zip(encoded(source_side, sentences, most - 1), directions, strict=True)
     ]
 

@@ -23,7 +23,7 @@ FIRST_CAPACITY = 16
 """Positions that a cache has room for at first; the room doubles when it is full."""
 
 
-class Encoded(NamedTuple):
+class EncoderOutput(NamedTuple):
     """What the decoder reads of B sentences."""
 
     mask: np.ndarray
@@ -31,12 +31,12 @@ class Encoded(NamedTuple):
     memory: dict[str, np.ndarray]
     """keys and values of every layer, by the names of `MEMORY`"""
 
-    def take(self, sentences: np.ndarray) -> "Encoded":
+    def take(self, sentences: np.ndarray) -> "EncoderOutput":
         """Return the part of some of the sentences."""
-        return Encoded(self.mask[sentences], {name: array[sentences] for name, array in self.memory.items()})
+        return EncoderOutput(self.mask[sentences], {name: array[sentences] for name, array in self.memory.items()})
 
 
-class Model:
+class LiteRTModel:
     """A .tflite file that `export --format litert` wrote. Only one thread may use it at a time.
 
     Args:
@@ -75,12 +75,12 @@ class Model:
         self.vocabulary = int(runner.get_input_details()["forbidden"]["shape"][0])
         del runner  # it holds the interpreter, which would then not give access to its memory
 
-    def encode(self, ids: np.ndarray) -> Encoded:
+    def encode(self, ids: np.ndarray) -> EncoderOutput:
         """Encode ids [B, S], int32, padded with 0."""
         found = self._interpreter.get_signature_runner(ENCODE)(ids=ids)
-        return Encoded(found.pop(MASK), found)
+        return EncoderOutput(found.pop(MASK), found)
 
-    def steps(self, encoded: Encoded, width: int) -> "CachedSteps":
+    def steps(self, encoded: EncoderOutput, width: int) -> "CachedSteps":
         """Return the steps of the decoder, before the first one, with `width` rows for each sentence."""
         return CachedSteps(self, encoded, width)
 
@@ -113,7 +113,7 @@ class CachedSteps:
         width: the number of rows for each sentence, K.
     """
 
-    def __init__(self, model: Model, encoded: Encoded, width: int):
+    def __init__(self, model: LiteRTModel, encoded: EncoderOutput, width: int):
         self.vocabulary = model.vocabulary
         self._model = model
         self._encoded = encoded

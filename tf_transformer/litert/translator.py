@@ -10,8 +10,8 @@ import numpy as np
 from tf_transformer.config import DecodingConfig
 from tf_transformer.config.special_tokens import END, PAD, START, UNKNOWN
 from tf_transformer.errors import InputError
-from tf_transformer.litert.encoding import Directions, Encoded, encode_sources, encoded, padded, tokenised
-from tf_transformer.litert.model import CachedSteps, Model
+from tf_transformer.litert.encoding import Directions, TokenIds, encode_sources, encoded, padded, tokenised
+from tf_transformer.litert.model import CachedSteps, LiteRTModel
 from tf_transformer.litert.search import BeamSearch, Hypotheses
 from tf_transformer.runs.descriptions import LITERT_MODEL, Described, is_litert
 from tf_transformer.text.alignment import AlignedString
@@ -20,10 +20,10 @@ from tf_transformer.text.translator import Terms
 from tf_transformer.tokenizers.vocabulary import SPACE_MARK, Vocabulary
 
 
-class Found(NamedTuple):
+class NBest(NamedTuple):
     """The translations of a sentence, the best first."""
 
-    source: Encoded
+    source: TokenIds
     ids: list[list[int]]
     """the tokens of each, with the end token if there is one"""
     texts: list[str]
@@ -52,7 +52,7 @@ class Translator:
 
     def __init__(
         self,
-        model: Model,
+        model: LiteRTModel,
         source: Vocabulary,
         target: Vocabulary,
         decoding: DecodingConfig,
@@ -96,7 +96,7 @@ class Translator:
         sizes = model.input_vocab_size, model.target_vocab_size
         vocabulary = Vocabulary.load(folder / source, vocab_size=sizes[0], languages=export.languages)
         return cls(
-            Model(folder, facts["layers"], threads),
+            LiteRTModel(folder, facts["layers"], threads),
             vocabulary,
             vocabulary
             if source == target
@@ -131,7 +131,7 @@ class Translator:
             for each in found
         ]
 
-    def search(self, sentences: list[str], n: int = 1, directions: Directions = None) -> list[Found]:
+    def search(self, sentences: list[str], n: int = 1, directions: Directions = None) -> list[NBest]:
         """Search for n translations of each sentence, in batches of similar lengths.
 
         Raises:
@@ -139,7 +139,7 @@ class Translator:
         """
         self.check_n_best(n)
         sources = self._sources(sentences, directions)
-        found: dict[int, Found] = {}
+        found: dict[int, NBest] = {}
         for batch in batches_of([len(each.ids) for each in sources], BATCH_TOKENS):
             of_batch = [sources[i] for i in batch]
             with self._turn:
@@ -160,7 +160,7 @@ class Translator:
         warn_of_cut(sentences, [i for i, each in enumerate(found) if each.source.is_cut], numbers)
         return self.aligned(found)
 
-    def aligned(self, found: Sequence[Found]) -> list[AlignedString]:
+    def aligned(self, found: Sequence[NBest]) -> list[AlignedString]:
         """Return the best translations with what their tokens attended to."""
         return [
             AlignedString(
@@ -211,7 +211,7 @@ class Translator:
                 scores[i] = [0.0] if is_certain else row[: len(ids)].tolist()
         return scores, [source.is_cut or target.is_cut for source, target in both]
 
-    def attention(self, found: Sequence[Found]) -> list[np.ndarray]:
+    def attention(self, found: Sequence[NBest]) -> list[np.ndarray]:
         """Return how much each token of the best translations attended to the source: [T, S] for each sentence.
 
         It is the mean over the heads of the layer that was chosen when the model was exported.
@@ -232,22 +232,22 @@ class Translator:
         added, most = 1 + self._before, self.most_source
         return [min(len(ids) + added, most) for ids in tokenised(self.source, sentences)]
 
-    def _sources(self, sentences: list[str], directions: Directions) -> list[Encoded]:
+    def _sources(self, sentences: list[str], directions: Directions) -> list[TokenIds]:
         most = self.most_source
         return encode_sources((self.source, self.target), sentences, most, self.decoding, directions)
 
-    def _search(self, sources: list[Encoded], n: int) -> Hypotheses:
+    def _search(self, sources: list[TokenIds], n: int) -> Hypotheses:
         ids = padded([each.ids for each in sources])
         tokens = np.count_nonzero(ids, axis=1) - self._before
         limits = np.where([self._has_text(each) for each in sources], self._limits(tokens), 0)
         steps, first = self._begun(ids, sources, self.decoding.beam_size)
         return BeamSearch(steps, self.decoding, n)(first, limits, ids == PAD)
 
-    def _has_text(self, source: Encoded) -> bool:
+    def _has_text(self, source: TokenIds) -> bool:
         """Say whether a source has tokens besides its language and its end token; see `has_text` of the search."""
         return len(source.ids) > 1 + self._before
 
-    def _begun(self, ids: np.ndarray, sources: list[Encoded], width: int) -> tuple[CachedSteps, np.ndarray]:
+    def _begun(self, ids: np.ndarray, sources: list[TokenIds], width: int) -> tuple[CachedSteps, np.ndarray]:
         """Return steps that have read what comes before the text, and the tokens [B] to read next."""
         steps = self.model.steps(self.model.encode(ids), width)
         first = np.full(len(ids), START, np.int32)
@@ -257,23 +257,23 @@ class Translator:
             first = np.array([each.language_token for each in sources], np.int32)
         return steps, first
 
-    def _read(self, sources: list[Encoded], labels: np.ndarray) -> Iterator[tuple[CachedSteps, np.ndarray]]:
+    def _read(self, sources: list[TokenIds], labels: np.ndarray) -> Iterator[tuple[CachedSteps, np.ndarray]]:
         """Read given targets [B, T]. For each position, yield the steps after it and the normalizers [B]."""
         steps, first = self._begun(padded([each.ids for each in sources]), sources, 1)
         for ids in np.concatenate([first[:, None], labels], axis=1)[:, :-1].T:
             yield steps, steps.step(np.ascontiguousarray(ids), self._nothing, 1).normalizers
 
-    def _found(self, sources: list[Encoded], hypotheses: Hypotheses) -> Iterator[Found]:
+    def _found(self, sources: list[TokenIds], hypotheses: Hypotheses) -> Iterator[NBest]:
         for source, rows, scores, log_probabilities in zip(sources, *hypotheses, strict=True):
             ids = [row[row != PAD].tolist() for row in rows]
-            yield Found(source, ids, [self._text(each) for each in ids], scores.tolist(), log_probabilities.tolist())
+            yield NBest(source, ids, [self._text(each) for each in ids], scores.tolist(), log_probabilities.tolist())
 
     def _text(self, ids: list[int]) -> str:
         """Join ids to a string, as the tokenizer inside the graph does."""
         saying = [id for id in ids if (id == UNKNOWN or id > END) and id < self.target.vocab_size]
         return self.target.processor.decode(saying).replace(SPACE_MARK, " ").removeprefix(" ")
 
-    def _encoded_targets(self, sentences: list[str]) -> list[Encoded]:
+    def _encoded_targets(self, sentences: list[str]) -> list[TokenIds]:
         return encoded(self.target, sentences, self.decoding.most_given(self.max_positions, self._before))
 
     @property

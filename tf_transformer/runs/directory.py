@@ -17,8 +17,9 @@ from tf_transformer.storage.atomic import atomic_write, contents_of, is_half_rep
 from tf_transformer.tokenizers.vocabulary import Vocabulary
 from tf_transformer.version import __version__
 
-CHECKPOINTS = "checkpoints"
-"""The folder of the checkpoints."""
+CHECKPOINTS, HISTORY, PREPARED, TENSORBOARD = "checkpoints", "history.csv", "prepared", "tensorboard"
+"""What a run directory holds, beside its description and its tokenizers: see the properties of `RunDirectory`."""
+
 FROZEN = "frozen"
 """The folder of the weights that training leaves unchanged."""
 PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
@@ -89,7 +90,17 @@ class RunDirectory(Described):
     @property
     def history(self) -> Path:
         """The file with the metrics of every epoch."""
-        return self.path / "history.csv"
+        return self.path / HISTORY
+
+    @property
+    def prepared(self) -> Path:
+        """The folder of its prepared text; there is none if the run trains on a prepared corpus elsewhere."""
+        return self.path / PREPARED
+
+    @property
+    def tensorboard(self) -> Path:
+        """The folder of what TensorBoard shows, if it is installed."""
+        return self.path / TENSORBOARD
 
     def known(self) -> list[Path]:
         """Return the checkpoints of this run, the oldest first, including damaged ones.

@@ -28,7 +28,7 @@ from tf_transformer.text.alignment import pharaoh
 
 if TYPE_CHECKING:
     from tf_transformer.litert import Translator
-    from tf_transformer.litert.translator import Found
+    from tf_transformer.litert.translator import NBest
 
 
 def load(path: Path) -> Signatures:
@@ -120,7 +120,7 @@ class Functions:
     def _count(self, columns: Columns) -> Arrays:
         return {"tokens": np.array(self._translator.count_tokens(_texts(columns["text"])), np.int32)}
 
-    def _found(self, columns: Columns, n: int) -> "list[Found]":
+    def _found(self, columns: Columns, n: int) -> "list[NBest]":
         return self._translator.search(_texts(columns["text"]), n, self._directions(columns))
 
     def _directions(self, columns: Columns) -> list[tuple[str, str]] | None:
@@ -134,7 +134,7 @@ def _texts(column: list[bytes]) -> list[str]:
     return [text.decode("utf-8", "replace") for text in column]
 
 
-def _cut(found: "list[Found]") -> np.ndarray:
+def _cut(found: "list[NBest]") -> np.ndarray:
     return np.array([each.source.is_cut for each in found], bool)
 
 

@@ -12,12 +12,13 @@ import tensorflow as tf
 
 from tf_transformer.config import Config, DecodingConfig
 from tf_transformer.data import Batches
+from tf_transformer.data.batches import Place
 from tf_transformer.data.preparing.plan import sources_of
 from tf_transformer.errors import InputError
 from tf_transformer.evaluation import bleu_metric
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import OF_RUN
-from tf_transformer.runs.directory import FROZEN, RunDirectory, find_run, write_run
+from tf_transformer.runs.directory import FROZEN, HISTORY, RunDirectory, find_run, write_run
 from tf_transformer.runs.history import validations
 from tf_transformer.runs.weights import build_model, count_of, frozen_of, restore_best, tokenizer_files
 from tf_transformer.storage.atomic import REPLACED, contents_replaced, refuse_inside, settle
@@ -25,7 +26,7 @@ from tf_transformer.storage.lock import sole_writer
 from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import make_optimizer, schedule_in
-from tf_transformer.training.resume import Place, check_same_start, restore, variables_of
+from tf_transformer.training.resume import check_same_start, restore, variables_of
 from tf_transformer.training.start import Start, start_of
 from tf_transformer.training.strategy import (
     Machines,
@@ -105,11 +106,11 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
         elif start.base:
             restore_best(start.base, trainer.model)
     variables = variables_of(trainer.model, trainer.optimizer)
-    place, sums = restore(resumed, variables, strategy) if resumed else (Place(), [])
+    step, place, sums = restore(resumed, variables, strategy) if resumed else (0, Place(), [])
     with naming_lost_machines(strategy):
-        check_same_start(machines, place, start.text.facts, start.tokenizers)
+        check_same_start(machines, step, place, start.text.facts, start.tokenizers)
     vary_dropout(trainer.model, strategy)
-    if resumed and (finished := _finished(resumed, config, place)):
+    if resumed and (finished := _finished(resumed, config, step)):
         log.info("%s is trained: %s", path, finished)
         if not is_chief(strategy):
             return resumed
@@ -122,7 +123,7 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
     start.find_text(path)
     batches.start_epoch(place.epoch)
     _announce(trainer, batches, replicas)
-    work = _Work(start, trainer, batches, validation, place, machines, path)
+    work = _Work(start, trainer, batches, validation, step, place, machines, path)
     saver = _saver(work, run, variables) if run else None
     written = _writing(work, run, saver) if run else []
     callbacks = [on.GoOnMeasuring(sums), *_watching(work, run), *written, *_stopping(work)]
@@ -131,7 +132,7 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
         trainer.fit(
             distribute(batches, strategy),
             validation_data=distribute(validation, strategy),
-            initial_epoch=_validations_before(config, path, place),
+            initial_epoch=_validations_before(config, path, step, place),
             epochs=2**31,  # EpochOrder stops at max_steps
             callbacks=[*callbacks, leaving],
             shuffle=False,
@@ -141,21 +142,21 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
     return RunDirectory(path)
 
 
-def _validations_before(config: Config, path: Path, place: Place) -> int:
+def _validations_before(config: Config, path: Path, step: int, place: Place) -> int:
     """Return the number of the epoch that Keras begins with: how many validations have been."""
     if not config.training.validate_every:
         return place.epoch
-    return len(validations(path / "history.csv", "loss", place.step))
+    return len(validations(path / HISTORY, "loss", step))
 
 
-def _finished(run: RunDirectory, config: Config, place: Place) -> str | None:
+def _finished(run: RunDirectory, config: Config, step: int) -> str | None:
     """Return why a run is finished, or None if it is not."""
     settings = config.training
-    if place.step >= settings.max_steps:
-        return f"it has made {place.step} of {settings.max_steps} updates"
-    past = validations(run.history, settings.best_by, place.step)
+    if step >= settings.max_steps:
+        return f"it has made {step} of {settings.max_steps} updates"
+    past = validations(run.history, settings.best_by, step)
     if settings.early_stopping and on.EarlyStopping(settings.best_by, settings.early_stopping, past).is_over():
-        return f"it stopped early, after {place.step} updates"
+        return f"it stopped early, after {step} updates"
     return None
 
 
@@ -166,6 +167,7 @@ class _Work(NamedTuple):
     trainer: Trainer
     batches: Batches
     validation: Batches
+    step: int
     place: Place
     machines: Machines
     path: Path
@@ -219,18 +221,18 @@ def _saver(work: _Work, run: RunDirectory, variables: dict[str, Any]) -> on.Save
 def _writing(work: _Work, run: RunDirectory, saver: Any) -> list[keras.callbacks.Callback]:
     """Return the callbacks that write to the run directory and show the progress."""
     # History comes before the checkpoints, so that every checkpoint has its row. A resumed run drops later rows.
-    history = on.History(run.history, work.place.step, work.batches)
-    progress = on.Progress(work.batches, work.max_steps, work.start.config.training.validate_every)
+    history = on.History(run.history, work.step, work.batches)
+    progress = on.ProgressLogger(work.batches, work.max_steps, work.start.config.training.validate_every)
     callbacks = [history, saver, progress]
     if importlib.util.find_spec("tensorboard"):
-        callbacks.append(on.TensorBoard(os.fspath(run.path / "tensorboard"), update_freq=1))
+        callbacks.append(on.TensorBoard(os.fspath(run.tensorboard), update_freq=1))
     return callbacks
 
 
 def _stopping(work: _Work) -> list[keras.callbacks.Callback]:
     """Return the callbacks that lower the learning rate or stop early, if the config asks for them."""
     settings = work.start.config.training
-    past = validations(work.path / "history.csv", settings.best_by, work.place.step)
+    past = validations(work.path / HISTORY, settings.best_by, work.step)
     callbacks: list[keras.callbacks.Callback] = []
     if settings.schedule == "plateau":
         schedule = schedule_in(work.trainer.optimizer)

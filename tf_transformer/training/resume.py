@@ -4,11 +4,12 @@ import hashlib
 import json
 import logging
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import tensorflow as tf
 
+from tf_transformer.data.batches import Place
 from tf_transformer.errors import InputError
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
@@ -19,19 +20,6 @@ from tf_transformer.training.strategy import Machines, is_chief
 from tf_transformer.training.trainer import dropout_seeds
 
 log = logging.getLogger(__name__)
-
-
-class Place(NamedTuple):
-    """Where a run stands."""
-
-    step: int = 0
-    """updates made"""
-    epoch: int = 0
-    """epochs finished"""
-    window: int = 0
-    """windows of the next epoch that were consumed"""
-    batch: int = 0
-    """batches of the next window that were consumed"""
 
 
 def refuse_other_text(run: RunDirectory, texts: dict[str, Any]) -> None:
@@ -64,8 +52,11 @@ def variables_of(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> d
 
 def restore(
     run: RunDirectory, variables: dict[str, Any], strategy: tf.distribute.Strategy
-) -> tuple[Place, list[float]]:
-    """Restore the last checkpoint that is not damaged, and return its place, and what metrics had summed up there.
+) -> tuple[int, Place, list[float]]:
+    """Restore the last checkpoint that is not damaged.
+
+    Returns:
+        The updates that it has made, where it stands in its text, and what metrics had summed up there.
 
     The chief renames damaged checkpoints after it, and those of another run, so that they are no longer listed.
 
@@ -74,7 +65,7 @@ def restore(
     """
     known = run.known()
     aside = {path: "foreign" for path in checkpoints.all_of(run.checkpoints) if path not in known}
-    place, sums = None, []
+    found: tuple[int, Place, list[float]] | None = None
     for checkpoint in reversed(known):
         try:
             with strategy.scope():
@@ -86,25 +77,28 @@ def restore(
             aside[checkpoint] = "damaged"
             continue
         log.info("going on from %s", checkpoint)
-        place = Place(state["step"], state["epoch"], state.get("window", 0), state["batch"])
-        sums = state.get(SUMS, [])
+        place = Place(state["epoch"], state.get("window", 0), state["batch"])
+        found = state["step"], place, state.get(SUMS, [])
         break
-    if place is None and known:
+    if found is None and known:
         raise InputError(f"all checkpoints of {run.path} are damaged: start a new run with --overwrite")
     if is_chief(strategy):
         for checkpoint, why in aside.items():
             checkpoints.set_aside(checkpoint, why)
-    if place is None:
+    if found is None:
         log.info("%s has no checkpoint yet: it begins at its first update", run.path)
-    return place or Place(), sums
+    return found or (0, Place(), [])
 
 
-def check_same_start(machines: Machines, place: Place, texts: dict[str, Any], tokenizers: Sequence[Tokenizer]) -> None:
+def check_same_start(
+    machines: Machines, step: int, place: Place, texts: dict[str, Any], tokenizers: Sequence[Tokenizer]
+) -> None:
     """Raise InputError if the machines of a cluster do not start from the same state.
 
     Args:
         machines: the machines of the cluster; each of them must call this.
-        place: where the run stands by the checkpoint that this machine found.
+        step: the updates that the run has made, by the checkpoint that this machine found.
+        place: where it stands in its text, by the same.
         texts: what identifies the text that this machine read.
         tokenizers: the tokenizers of this machine.
     """
@@ -113,14 +107,16 @@ def check_same_start(machines: Machines, place: Place, texts: dict[str, Any], to
     digests = [json.dumps(texts, sort_keys=True).encode(), b"".join(tokenizer.model for tokenizer in tokenizers)]
     # Sums of six-byte numbers over the machines are exact in float64.
     numbers = [int.from_bytes(hashlib.sha256(digest).digest()[:6]) for digest in digests]
-    sums = machines.all_reduce_sum(*place, *numbers)
-    differs = [total != number * machines.count for total, number in zip(sums, (*place, *numbers), strict=True)]
-    if any(differs[: len(place)]):
+    own = (step, *place, *numbers)
+    differs = [
+        total != number * machines.count for total, number in zip(machines.all_reduce_sum(*own), own, strict=True)
+    ]
+    *are_other_checkpoints, is_other_text, are_other_tokenizers = differs
+    if any(are_other_checkpoints):
         raise InputError(
-            f"the machines do not see the same checkpoints (this one is at step {place.step}): --run-dir must be on a "
+            f"the machines do not see the same checkpoints (this one is at step {step}): --run-dir must be on a "
             "file system that all of them share; start all of them again"
         )
-    is_other_text, are_other_tokenizers = differs[len(place) :]
     if is_other_text:
         read = ", ".join(f"{text['pairs']} {split} pairs, {text['fingerprint']}" for split, text in texts.items())
         raise InputError(

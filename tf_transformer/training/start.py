@@ -12,13 +12,13 @@ from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.preparing.plan import with_absolute_paths
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
-from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.runs.directory import PREPARED, RunDirectory
 from tf_transformer.runs.weights import tokenizers_of
 from tf_transformer.storage.atomic import PREPARING
 from tf_transformer.tokenizers import Tokenizer
 from tf_transformer.tokenizers.vocabulary import Vocabulary
 from tf_transformer.training.strategy import Machines, is_chief
-from tf_transformer.training.text import PREPARED, Text, open_text, prepare_text
+from tf_transformer.training.text import Text, open_text, prepare_text
 
 Made = TypeVar("Made")
 

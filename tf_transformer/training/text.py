@@ -16,12 +16,9 @@ from tf_transformer.data.prepared.shards import Shards
 from tf_transformer.data.preparing import Plan, fingerprints_of, plan_of, prepare
 from tf_transformer.data.preparing.prepare import work_folder
 from tf_transformer.errors import InputError
-from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.runs.directory import PREPARED, RunDirectory
 from tf_transformer.storage.atomic import PREPARING
 from tf_transformer.training.resume import refuse_other_text
-
-PREPARED = "prepared"
-"""The folder of a run that holds its prepared text."""
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +58,7 @@ def prepare_text(config: Config, run_dir: Path, resumed: RunDirectory | None, ba
     Raises:
         InputError: as `prepare`.
     """
-    if config.data.prepared is not None or (resumed and (run_dir / PREPARED).exists()):
+    if config.data.prepared is not None or (resumed and resumed.prepared.exists()):
         return
     try:
         plan, workers = _plan(config, resumed or base), len(os.sched_getaffinity(0))
@@ -89,8 +86,8 @@ def open_text(config: Config, run_dir: Path, resumed: RunDirectory | None, base:
         prepared = Prepared(config.data.prepared)
         prepared.refuse_differences(config.data, config.tokenizer)
     else:
-        own = run_dir / PREPARED
-        prepared = Prepared(own if resumed and own.exists() else run_dir / PREPARING)
+        own = resumed.prepared if resumed and resumed.prepared.exists() else run_dir / PREPARING
+        prepared = Prepared(own)
     models = [vocabulary.model for vocabulary in prepared.vocabularies]
     if source and [path.read_bytes() for path in source.tokenizer_paths()] != models:
         raise InputError(

@@ -4,7 +4,7 @@ import argparse
 import dataclasses
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tf_transformer import config
 from tf_transformer.commands.common.options import DATA_HELP, add_settings, settings_given
@@ -46,12 +46,20 @@ def add_text(parser: argparse.ArgumentParser, also: str = "") -> None:
     )
 
 
-def resolve(options: argparse.Namespace, run_dir: str | None = None) -> config.Config:
+class Resolved(NamedTuple):
+    """What options ask for."""
+
+    config: config.Config
+    finds_batches: bool
+    """whether `data.batch_tokens`, here the tokens of an update, is to be made in as many parts as memory asks for"""
+
+
+def resolve(options: argparse.Namespace, run_dir: str | None = None) -> Resolved:
     """Return the config that options of `add_text` and others ask for.
 
     Args:
         options: as parsed.
-        run_dir: the run that goes on, if it does.
+        run_dir: the run that goes on, if it does. It keeps the batches that were found for it.
 
     Raises:
         InputError: settings that do not go together; sizes of vocabularies.
@@ -72,12 +80,16 @@ def resolve(options: argparse.Namespace, run_dir: str | None = None) -> config.C
         if run_dir is None:  # it says nothing of the languages of another text
             base["decoding"] |= dict.fromkeys(LANGUAGES)
         layers = (base, *layers)
+    finds_batches = _last(given, "data", "batch_tokens") == AUTO
+    if finds_batches and run_dir is not None:
+        layers = (*layers, _batches_of(run_dir))
+        finds_batches = False
     resolved = config.override(preset, *layers)
     for key in ("input_vocab_size", "target_vocab_size"):
         if (size := getattr(resolved.model, key)) is not None:
             raise InputError(f"model.{key} comes from the tokenizer: set tokenizer.vocab_size. Received: {size}")
     warn_of_idle(resolved, given)
-    return resolved
+    return Resolved(resolved, finds_batches)
 
 
 def warn_of_idle(resolved: config.Config, layers: Iterable[Layer]) -> None:
@@ -88,15 +100,6 @@ def warn_of_idle(resolved: config.Config, layers: Iterable[Layer]) -> None:
     for name in ("data.held_out", "data.held_out_seed"):
         if name in given and resolved.data.corpus and not is_drawn(resolved.data):
             log.warning("%s has no effect: only a .tsv is split by chance", name)
-
-
-def finds_batches(options: argparse.Namespace) -> bool:
-    """Say whether `data.batch_tokens` is to be found: `auto` stands last in the TOML file and the options.
-
-    `resolve` leaves `auto` out, and so returns the tokens of an update.
-    """
-    file = read_toml(options.config) if options.config else {}
-    return _last((file, *settings_given(options).values()), "data", "batch_tokens") == AUTO
 
 
 def _without_auto(layer: Layer) -> Layer:
@@ -143,4 +146,15 @@ def _base_of(run_dir: str) -> dict[str, Any]:
         "model": dataclasses.asdict(start.model) | {"input_vocab_size": None, "target_vocab_size": None},
         "tokenizer": dataclasses.asdict(start.tokenizer) | {"shared": shared, "file": None},
         "decoding": dataclasses.asdict(start.decoding),
+    }
+
+
+def _batches_of(run_dir: str) -> Layer:
+    """Return the size of the batches of a run."""
+    from tf_transformer.runs.directory import RunDirectory
+
+    found = RunDirectory(run_dir).config
+    return {
+        "data": {"batch_tokens": found.data.batch_tokens},
+        "training": {"accumulate": found.training.accumulate},
     }

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tf_transformer.data.encoding import Encoded
+from tf_transformer.data.encoding import EncodedPairs
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.token_pairs import BLOCK, TokenPairs
 from tf_transformer.errors import InputError
@@ -51,7 +51,7 @@ def text_name(number: int) -> str:
     return f"{number:05d}.text"
 
 
-def packed(number: int, encoded: Encoded, text: Pairs | None = None) -> tuple[bytes, bytes, list[Row]]:
+def packed(number: int, encoded: EncodedPairs, text: Pairs | None = None) -> tuple[bytes, bytes, list[Row]]:
     """Return the content of a shard, that of its text, and its rows of the table of blocks.
 
     Args:

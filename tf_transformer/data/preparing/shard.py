@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tf_transformer.data.chunks import digest_of
-from tf_transformer.data.encoding import Limits, encode_packed
+from tf_transformer.data.encoding import LengthLimits, encode_packed
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.prepared.manifest import language_tokens_of
 from tf_transformer.data.prepared.shards import packed, shard_name, text_name
@@ -64,7 +64,7 @@ class Encoding:
     folder: Folder
     """the folder of the shards"""
     models: Models
-    limits: Limits
+    limits: LengthLimits
     choice: Choice
     language_tokens: tuple[tuple[int, int], ...] = ()
     """the tokens of the languages of each corpus; () if there is one direction"""
@@ -122,7 +122,7 @@ def encoding_of(plan: Plan, models: Models, work: Folder, folder: Folder) -> Enc
         work,
         folder,
         models,
-        Limits(data.max_length, data.max_length_ratio),
+        LengthLimits(data.max_length, data.max_length_ratio),
         Choice(data.drop_copies),
         () if language_tokens is None else tuple((int(source), int(target)) for source, target in language_tokens),
         keeps_text=data.bpe_dropout > 0,

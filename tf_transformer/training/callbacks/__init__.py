@@ -1,7 +1,7 @@
 """The callbacks of `model.fit`."""
 
 from tf_transformer.training.callbacks.order import EpochOrder, StopOnNaN
-from tf_transformer.training.callbacks.progress import History, Progress, TensorBoard, Throughput
+from tf_transformer.training.callbacks.progress import History, ProgressLogger, TensorBoard, Throughput
 from tf_transformer.training.callbacks.saving import GoOnMeasuring, SaveCheckpoints, SaveOnSignal
 from tf_transformer.training.callbacks.validation import (
     EarlyStopping,
@@ -16,7 +16,7 @@ __all__ = [
     "GoOnMeasuring",
     "History",
     "LowerOnPlateau",
-    "Progress",
+    "ProgressLogger",
     "SaveCheckpoints",
     "SaveOnSignal",
     "StopOnNaN",

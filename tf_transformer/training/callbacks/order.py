@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from tf_transformer.data import Batches
-from tf_transformer.data.batches import TextPlace
+from tf_transformer.data.batches import Place
 from tf_transformer.errors import InputError
 
 SUSPICIOUS = 2.0
@@ -52,7 +52,7 @@ class EpochOrder(keras.callbacks.Callback):
         self.batches = batches
         self.max_steps = max_steps
         self.validate_every = validate_every
-        self.place = TextPlace(epoch, window, skip)
+        self.place = Place(epoch, window, skip)
         self.ended = False
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -60,7 +60,7 @@ class EpochOrder(keras.callbacks.Callback):
         if not self.validate_every:
             self.place = self.place._replace(epoch=epoch)
         self.batches.start_epoch(*self.place)
-        self.place = TextPlace()
+        self.place = Place()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Leave the loop over batches after the last one, and for a validation."""

@@ -119,7 +119,7 @@ class TensorBoard(keras.callbacks.TensorBoard):
         self._global_train_batch = updates(self.model)
 
 
-class Progress(keras.callbacks.ProgbarLogger):
+class ProgressLogger(keras.callbacks.ProgbarLogger):
     """Keras's progress bar with the number of steps of each epoch.
 
     Without a terminal, it prints a line every minute and one at the end of an epoch.
