@@ -8,10 +8,8 @@ is there once. What the model translates otherwise than the dictionary says is n
 
 import argparse
 import re
+import subprocess
 from pathlib import Path
-
-from tf_transformer import Translator
-from tf_transformer.text.with_markup import WithMarkup
 
 TRANSLATIONS = """
 dog hund, dogs hund, man mann, woman frau, women frau, girl mädchen, girls mädchen, boy junge, boys jung, child kind,
@@ -37,7 +35,9 @@ def main() -> None:
         for match in re.finditer(r"\w+", sentence)
         if (word := match[0].lower()) in KNOWN and len(re.findall(rf"\b{word}\b", sentence, re.IGNORECASE)) == 1
     ]
-    found = WithMarkup(Translator.load(options.model)).translate_strings([text for _, text in tagged])
+    command = ["tf-transformer", "translate", "--model", options.model, "--keep-markup"]
+    text = "\n".join(text for _, text in tagged)
+    found = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     counts = {"exactly the word": 0, "the word and others": 0, "other words": 0}
     for (word, _), translation in zip(tagged, found, strict=True):
         is_right = re.compile("|".join(KNOWN[word]), re.IGNORECASE)

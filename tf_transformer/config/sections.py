@@ -13,6 +13,17 @@ from tf_transformer.errors import InputError
 
 WITHOUT_KEY = {"data": {"held_out_by": "pair"}}
 """What settings mean that were written before a setting existed."""
+MAY_BE_LEFT_OUT = {
+    ("model", "input_vocab_size"),
+    ("model", "target_vocab_size"),
+    ("data", "source"),
+    ("data", "target"),
+    ("data", "held_out_by"),
+    ("tokenizer", "normalization"),
+}
+"""The settings that may be left out where a run starts or continues, or trains on a prepared corpus. Sizes come from
+the tokenizer; how a .tsv is split and how text is normalised come from what is there. Languages that may be left out
+are names, which do not change the text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,3 +62,8 @@ class Config:
     def as_dict(self) -> dict[str, Any]:
         """Return nested dictionaries that JSON and `override` take."""
         return dataclasses.asdict(self)
+
+
+def is_left_out(section: str, key: str, before: Any, now: Any) -> bool:
+    """Say whether two values of a setting are not compared, because one of them is not given."""
+    return (section, key) in MAY_BE_LEFT_OUT and None in (before, now)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tf_transformer.config import Config
+from tf_transformer.config.sections import is_left_out
 from tf_transformer.errors import InputError
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.descriptions import FORMAT_VERSION, OF_RUN, Described
@@ -35,17 +36,6 @@ MAY_CHANGE = {
 }
 """The settings, besides those of decoding, that may change when a run continues: how long it is, what is kept and
 shown, and where its input lies."""
-MAY_BE_LEFT_OUT = {
-    ("model", "input_vocab_size"),
-    ("model", "target_vocab_size"),
-    ("data", "source"),
-    ("data", "target"),
-    ("data", "held_out_by"),
-    ("tokenizer", "normalization"),
-}
-"""The settings that may be left out when a run starts or continues. Sizes come from the tokenizer; how a .tsv is split
-and how text is normalised come from the run. Languages that may be left out are names, which do not change the text."""
-
 Made = TypeVar("Made")
 
 log = logging.getLogger(__name__)
@@ -176,7 +166,7 @@ class RunDirectory(Described):
             for key, before in settings.items()
             if before != new[section][key]
             and not (section == "decoding" or (section, key) in MAY_CHANGE)
-            and not ((section, key) in MAY_BE_LEFT_OUT and None in (before, new[section][key]))
+            and not is_left_out(section, key, before, new[section][key])
         ]
 
     def refuse_differences(self, differences: list[str]) -> None:

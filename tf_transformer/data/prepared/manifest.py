@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tf_transformer.config import DataConfig, TokenizerConfig
-from tf_transformer.config.sections import WITHOUT_KEY
+from tf_transformer.config.sections import WITHOUT_KEY, is_left_out
 from tf_transformer.data.chunks import digest_of
 from tf_transformer.data.corpora import MANIFEST, Direction
 from tf_transformer.data.encoding import dtype_of
@@ -134,8 +134,7 @@ class Prepared:
             for key, before in self._of(section).items()
             if _listed(wanted[section][key]) != before
             and not (section == "data" and key in FREE)
-            and not (key == "held_out_by" and wanted[section][key] is None)
-            and not (key == "normalization" and None in (before, wanted[section][key]))
+            and not is_left_out(section, key, before, wanted[section][key])
         ]
         if differences:
             raise InputError(
