@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from tf_transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, padding_mask
+from tf_transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, MultiHeadAttention, padding_mask
 from tf_transformer.model.residual import Residual
 
 B, T, S, D, H, DFF, V = 2, 3, 5, 14, 7, 11, 17
@@ -103,10 +103,17 @@ def test_decoder_layer_is_causal_and_reads_the_context():
     assert np.abs(layer(x, context + 1) - y).max() > 1e-3
 
 
-def test_layers_hand_no_implicit_mask_on():
-    layer = EncoderLayer(**SIZES)
-    y = layer(normal(B, S, D), mask=np.ones((B, 1, S), bool))
-    assert getattr(y, "_keras_mask", None) is None
+@pytest.mark.parametrize("shape", [(B, S), (B, 1, S)], ids=["padding", "attention"])
+def test_layers_hand_no_mask_on_that_is_an_argument(shape):
+    """That of a context has other positions than the output, and a later layer or loss would take it for its own."""
+    mask = np.ones(shape, bool)
+    outputs = [
+        EncoderLayer(**SIZES)(normal(B, S, D), mask=mask),
+        MultiHeadAttention(num_heads=2, d_model=D)(normal(B, T, D), normal(B, S, D), mask=mask)[0],
+        DecoderLayer(**SIZES)(normal(B, T, D), normal(B, S, D), context_mask=mask),
+        DecoderLayer(**SIZES)(normal(B, T, D), normal(B, S, D), mask=np.ones((B, 1, T), bool), context_mask=mask),
+    ]
+    assert [getattr(y, "_keras_mask", None) for y in outputs] == [None] * 4
 
 
 def test_stacks_take_ids():
