@@ -27,7 +27,7 @@ MODULES = {
     "tf_transformer.training": (
         *("Adam", "Muon", "NoamSchedule", "Perplexity", "SmoothedCrossEntropy", "TokenAccuracy", "TokenLoss"),
     ),
-    "tf_transformer.training.schedule": ("Lowered", "WarmUp"),
+    "tf_transformer.training.schedule": ("ScaledSchedule", "LinearWarmup"),
 }
 
 

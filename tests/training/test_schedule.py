@@ -5,7 +5,7 @@ import pytest
 from tf_transformer import PRESETS, NoamSchedule
 from tf_transformer.config import override
 from tf_transformer.training.callbacks import LowerOnPlateau
-from tf_transformer.training.schedule import Lowered, WarmUp, schedule_of
+from tf_transformer.training.schedule import LinearWarmup, ScaledSchedule, schedule_of
 
 
 def test_the_papers_base_schedule_peaks_at_step_4000():
@@ -69,11 +69,11 @@ def test_a_constant_rate_stays_at_the_papers_peak():
 
 
 def test_other_schedules_save_with_an_optimizer():
-    for schedule in (WarmUp(0.1, 7, 13), WarmUp(0.1, 7), Lowered(WarmUp(0.1, 7))):
+    for schedule in (LinearWarmup(0.1, 7, 13), LinearWarmup(0.1, 7), ScaledSchedule(LinearWarmup(0.1, 7))):
         copy = keras.optimizers.Adam.from_config(keras.optimizers.Adam(schedule).get_config())
         assert float(copy._learning_rate(20)) == pytest.approx(float(schedule(20)))
     with pytest.raises(ValueError, match="decay_steps must be above 0"):
-        WarmUp(0.1, 7, 0)
+        LinearWarmup(0.1, 7, 0)
 
 
 def test_a_plateau_lowers_the_rate_as_keras_does():

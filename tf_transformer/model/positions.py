@@ -11,20 +11,20 @@ class Sinusoids(NamedTuple):
 
     alternate: bool
     """whether sines and cosines alternate, as in the paper, or all sines come before all cosines"""
-    rate_steps: int
-    """added to the index i of the last pair, whose rate is 10,000^(-i / (i + this)); the paper has 1"""
+    endpoint: bool
+    """whether the rates go from 1 down to 1 / 10,000 itself; in the paper, the last one is above it"""
     first: int
     """the position of the first token"""
 
 
 KINDS = {
-    "sinusoidal": Sinusoids(alternate=True, rate_steps=1, first=0),
+    "sinusoidal": Sinusoids(alternate=True, endpoint=False, first=0),
     # MarianMTModel in transformers, and with it the models that are published as OPUS-MT there.
-    "opus": Sinusoids(alternate=False, rate_steps=1, first=0),
+    "opus": Sinusoids(alternate=False, endpoint=False, first=0),
     # Marian itself.
-    "marian": Sinusoids(alternate=False, rate_steps=0, first=0),
+    "marian": Sinusoids(alternate=False, endpoint=True, first=0),
     # M2M100 and NLLB, which come from fairseq, where position 1 is that of padding.
-    "m2m100": Sinusoids(alternate=False, rate_steps=0, first=2),
+    "m2m100": Sinusoids(alternate=False, endpoint=True, first=2),
 }
 
 
@@ -47,9 +47,9 @@ def positional_encoding(length: Any, depth: int, start: Any = 0, kind: str = "si
         raise ValueError(f"depth must be even: it holds pairs of sine and cosine. Received: {depth=}")
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}. Received: {kind=}")
-    alternate, rate_steps, first = KINDS[kind]
+    alternate, endpoint, first = KINDS[kind]
     positions = ops.cast(ops.arange(length) + start + first, "float32")
-    steps = max(depth // 2 - 1 + rate_steps, 1)
+    steps = max(depth // 2 - endpoint, 1)
     rates = ops.exp(ops.arange(0, depth // 2, dtype="float32") * (-math.log(10_000) / steps))
     angles = ops.expand_dims(positions, 1) * rates
     sines = [ops.sin(angles), ops.cos(angles)]

@@ -51,7 +51,7 @@ class NoamSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
-class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
+class LinearWarmup(keras.optimizers.schedules.LearningRateSchedule):
     """Rises linearly to a peak, as `NoamSchedule` does, and stays there or falls along a cosine.
 
     Args:
@@ -88,7 +88,7 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
-class Lowered(keras.optimizers.schedules.LearningRateSchedule):
+class ScaledSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """Another schedule times a variable `scale`, at first 1, which a callback lowers.
 
     Args:
@@ -109,7 +109,7 @@ class Lowered(keras.optimizers.schedules.LearningRateSchedule):
         return {"schedule": keras.saving.serialize_keras_object(self.schedule)}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "Lowered":
+    def from_config(cls, config: dict[str, Any]) -> "ScaledSchedule":
         """Return the schedule of such a config."""
         return cls(keras.saving.deserialize_keras_object(config["schedule"]))
 
@@ -122,11 +122,11 @@ def schedule_of(settings: TrainingConfig, d_model: int) -> keras.optimizers.sche
     else:
         peak = settings.learning_rate
     if settings.schedule == "cosine":
-        return WarmUp(peak, warmup, max(settings.max_steps - warmup, 1))
+        return LinearWarmup(peak, warmup, max(settings.max_steps - warmup, 1))
     if settings.schedule == "constant":
-        return WarmUp(peak, warmup)
+        return LinearWarmup(peak, warmup)
     if settings.schedule == "plateau":
-        return Lowered(WarmUp(peak, warmup))
+        return ScaledSchedule(LinearWarmup(peak, warmup))
     if settings.learning_rate is None:
         return NoamSchedule(d_model, warmup, settings.learning_rate_factor)
     return NoamSchedule.of_peak(settings.learning_rate, warmup)

@@ -12,7 +12,7 @@ from tf_transformer.data import Pairs
 from tf_transformer.evaluation import AUTO, bleu_metric
 from tf_transformer.text.batching import translate_lines
 from tf_transformer.training.optimizer import moving_averages
-from tf_transformer.training.schedule import Lowered
+from tf_transformer.training.schedule import ScaledSchedule
 from tf_transformer.translation.translator import Translator
 
 
@@ -139,7 +139,7 @@ class _Patient(keras.callbacks.Callback):
 
 
 class LowerOnPlateau(_Patient):
-    """Lowers the rate of a `Lowered` schedule where validations bring nothing better; those before a resume count.
+    """Lowers the rate of a `ScaledSchedule` where validations bring nothing better; those before a resume count.
 
     Args:
         schedule: the schedule.
@@ -149,7 +149,7 @@ class LowerOnPlateau(_Patient):
         past: the values of the validations before a resume, the oldest first.
     """
 
-    def __init__(self, schedule: Lowered, best_by: str, patience: int, factor: float, past: list[float]):
+    def __init__(self, schedule: ScaledSchedule, best_by: str, patience: int, factor: float, past: list[float]):
         super().__init__(best_by, patience, past)
         self.schedule = schedule
         self.factor = factor
