@@ -82,6 +82,27 @@ def test_of_terms_that_overlap_the_first_counts_then_the_longest_then_the_one_wi
     assert glossary("B c , b c , B C")[1] == ["4", "3"]
 
 
+@pytest.mark.parametrize(
+    ("term", "text", "is_found"),
+    [
+        ("\u0930\u093e\u092e", "\u0930\u093e\u092e\u093e\u092f\u0923", False),  # ram in ramayan
+        ("\u0e41\u0e21\u0e27", "\u0e1c\u0e21\u0e23\u0e31\u0e01\u0e41\u0e21\u0e27\u0e21\u0e32\u0e01", True),
+        ("\U00020bb7\u91ce", "\u3053\u306e\U00020bb7\u91ce\u5bb6", True),
+        ("Donau", "Do\u00adnau", True),
+        ("\u03bf\u03b4\u03bf\u03c2", "\u039f\u0394\u039f\u03a3", True),  # a final sigma
+        ("don", "don't", False),
+    ],
+)
+def test_words_are_those_of_each_script(term: str, text: str, is_found: bool) -> None:
+    assert Glossary({term: "x"})(text)[1] == ["x"] * is_found
+
+
+def test_terms_of_any_lengths_may_be_many() -> None:
+    """If each length were tried at each place, this would take minutes."""
+    glossary = Glossary({" ".join(["abc"] * length) + f" {length}": str(length) for length in range(1, 1_000)})
+    assert glossary("xyz " * 20_000 + "abc abc 2")[1] == ["2"]
+
+
 def test_a_glossary_may_be_large() -> None:
     """The time for a line is that of the line: with 30,000 terms as with one."""
     glossary = Glossary({f"word {number}": str(number) for number in range(30_000)})

@@ -75,6 +75,9 @@ KEPT = """
 %(name)s  %(name)05d  %(n).2f
 https://a.b  http://a.b/c?d=e&f=g#h  HTTPS://A.B  FTP://a.b/c  https://en.wikipedia.org/wiki/Ape_(machine)
 https://a.b/{id}/c  https://a.b/%20c  git+ssh://a@b.c/d.git  https://de.wikipedia.org/wiki/Straße  file:///etc/hosts
+%sitename%  %1$,d  %<count>d  %,d  %I64d  <td nowrap>  <div v-else>  <img alt src="x">  <Foo a={() => go({x})} />
+{n, plural, one {it''s '}' ok} other {#}}  <?= $x ?>  <%= name %>  <![endif]>  <a href="{{ url_for("x") }}">
+jürgen@example.com  https://a.b/F_(b_(c))  <a href="x"title="y">
 https://[::1]:80/x  https://a.b/~c/*d  www.example.com  WWW.A.B/c
 mailto:x@y.de  me@example.com  first.last+tag@sub.a-b.co.uk
 """
@@ -132,11 +135,16 @@ LINKS = {0: 5, 1: 4, 2: 0, 3: 1, 4: 1, 5: 2, 6: 3}
         ("the red<br> house is old", "alt ist das rote<br> Haus"),
         ("the red<br>house is old", "alt ist das rote<br>Haus"),
         ("the red&nbsp;house is old", "alt ist das rote&nbsp;Haus"),
-        ("the </b>red house is old", "alt ist das </b> rote Haus"),
+        ("the </b>red house is old", "alt ist das </b>rote Haus"),
         ("the red house is old https://a.b", "alt https://a.b ist das rote Haus"),
         ("https://a.b: the red house is old", "alt ist https://a.b das rote Haus"),
         ("%s%d the red house is old", "alt ist %s%d das rote Haus"),
         ("the red{n} house is old", "alt ist das rote{n} Haus"),
+        ("the red <b>hou</b>se is old", "alt ist das rote <b>Haus</b>"),
+        ("the red &quot;house&quot; is old", "alt ist das rote &quot;Haus&quot;"),
+        ("<p>the red house is old</p>", "<p>alt ist das rote Haus</p>"),
+        ("<li>the red house is old", "<li>alt ist das rote Haus"),
+        ("the red house is old<br>", "alt ist das rote Haus<br>"),
     ],
 )
 def test_markup_goes_where_attention_points(text: str, expected: str) -> None:
@@ -164,6 +172,37 @@ def _without_marks(text: str) -> str:
     for start, end in reversed(markup_spans(text)):
         text = text[:start] + text[end:]
     return text
+
+
+@pytest.mark.parametrize(
+    ("text", "translation"),
+    [
+        ("in 3.5 {x} is out", "in 3.5 ist da"),
+        ("it is <b>10</b> long", "sie ist 10,5 lang"),
+        ("he does <b>not</b> go", "he doesn't go"),
+        ("England <b>wins</b> now", "\U0001f3f4\U000e0067\U000e0062\U000e007f x"),
+        ("%d%% (%d of %s)", "100% ()"),
+        ("Rate: {x} %s", "% $ # &"),
+    ],
+)
+def test_no_number_word_or_sign_is_cut_and_no_mark_becomes_another(text: str, translation: str) -> None:
+    for seed in range(20):
+        found = with_random_attention(text, translation, seed)
+        assert sorted(marks_of(found)) == sorted(marks_of(text))
+        assert all(
+            word in _without_marks(found) for word in re.findall(r"\S*\w\S*", translation.replace("100%", "100"))
+        )
+
+
+def test_scripts_without_spaces_have_marks_within_and_no_spaces_around_them() -> None:
+    target = ["▁我", "爱", "猫", ""]
+    found = restored(stripped("I <b>love</b> cats"), "我爱猫", ["▁I", "▁love", "▁cats", ""], target, np.eye(4))
+    assert found == "我<b>爱</b>猫"
+    target = ["▁\u0e1c\u0e21", "\u0e23\u0e31\u0e01", "\u0e41\u0e21\u0e27", ""]
+    found = restored(
+        stripped("I <b>love</b> cats"), "".join(target)[1:], ["▁I", "▁love", "▁cats", ""], target, np.eye(4)
+    )
+    assert found == "\u0e1c\u0e21<b>\u0e23\u0e31\u0e01</b>\u0e41\u0e21\u0e27"
 
 
 def test_pairs_stay_nested_whatever_the_attention() -> None:

@@ -161,7 +161,7 @@ def test_a_tokenizer_says_by_what_rules_it_normalises_and_is_the_same_each_time(
 
 def test_rules_of_ones_own_are_added_to_those_of_nfc(tmp_path):
     file = tmp_path / "rules.tsv"
-    file.write_text("2019\t27\t# a curly apostrophe becomes a straight one\n\n# nothing\nE4\t61 65\nB2\n")
+    file.write_text("2019\t27\t# a curly apostrophe becomes a straight one\n\n# nothing\nE4\t61 65\nB2\t\nA0\tA0\n")
     made = Tokenizer(train_tokenizer(SENTENCES, TokenizerConfig(vocab_size=500, normalization=str(file))))
     assert there_and_back(made, "l\u2019a a\u0308 ä 2² ½ e\u0301") == "l'a ae ae 2 ½ é"
     assert str(tmp_path).encode() not in made.model and b"rules.tsv (" in made.model
@@ -175,6 +175,11 @@ def test_rules_of_ones_own_are_added_to_those_of_nfc(tmp_path):
     [
         ("2019\tx\n", r"rules.tsv, line 1: write code points in hexadecimal, .*Received: '2019\\tx'"),
         ("41\t42\n110000\t41\n", r"rules.tsv, line 2: write code points"),
+        ("2019 27\n", r"rules.tsv, line 1: write code points"),
+        ("2019\t0\n", r"rules.tsv, line 1: write code points"),
+        ("D800\t41\n", r"rules.tsv, line 1: write code points"),
+        ("\t41\n", r"rules.tsv, line 1: write code points"),
+        ("41\t42\n41\t43\n", r"rules.tsv, line 2: .*each rule once"),
         (None, r"cannot read the rules of normalisation .*rules.tsv"),
         (b"\xff\xfe", r"cannot read the rules of normalisation .*rules.tsv"),
     ],

@@ -23,7 +23,7 @@ from tf_transformer.runs.descriptions import is_litert
 from tf_transformer.storage.lines import Arriving, decoded, opened
 from tf_transformer.text.batching import WINDOW, translate_lines
 from tf_transformer.text.documents import Segment, fits_by, segmenter, translated_lines
-from tf_transformer.text.markup import markup_spans
+from tf_transformer.text.markup import markup_spans, stripped
 
 if TYPE_CHECKING:
     from tf_transformer.text.translator import TextTranslator
@@ -134,8 +134,10 @@ def _chunks(
         at_once: whether a line waits for no other one.
     """
     if segment:
-        fits = fits_by(model.count_tokens, model.most_source)
         kept = markup_spans if options.keep_markup else None
+        # The model does not see what is kept.
+        seen = (lambda texts: [stripped(text).text for text in texts]) if kept else list
+        fits = fits_by(lambda texts: model.count_tokens(seen(texts)), model.most_source)
         of_sentences = lambda sentences: (text for [text] in translate(sentences))  # noqa: E731
         for some in ([line] for line in lines) if at_once else [lines]:
             yield from translated_lines(some, of_sentences, segment, fits, kept)

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tf_transformer.errors import InputError
+from tf_transformer.text.words import WIDE
 
 CLAUSE_END = re.compile(r"(?<=[,;:\u2013\u2014\u3001\uff0c\uff1a\uff1b])\s*(?=\S)")
 """Where a sentence that is too long is cut at best."""
 SPACE = re.compile(r"(?<!\s)\s++(?=\S)")
-WIDE = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
-"""Characters of scripts that put no space between sentences."""
 
 
 class Sentence(NamedTuple):

@@ -3,12 +3,15 @@
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tf_transformer.errors import InputError
-from tf_transformer.text.documents import WIDE
+from tf_transformer.text.words import is_within_word
+from tf_transformer.tokenizers.normalization import REMOVED
 
-WORD = re.compile(r"\w")
+HIDDEN = re.compile("[" + "".join(f"\\U{first:08X}-\\U{last:08X}" for first, last in REMOVED) + "]")
+BEGINNING = 3
+"""Characters by which terms are looked up."""
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +48,10 @@ class Glossary:
     def __init__(self, translations: Mapping[str, str], case: str = "smart"):
         self._forms = _FORMS[case]
         self._translations = {_key(term, case): translation for term, translation in translations.items()}
-        self._lengths = sorted({len(term) for term in self._translations}, reverse=True)
+        self._lengths: dict[str, list[int]] = {}
+        """by the beginnings of terms, their lengths, the longest first"""
+        for length, beginning in sorted({(len(term), term[:BEGINNING]) for term in self._translations}, reverse=True):
+            self._lengths.setdefault(beginning, []).append(length)
 
     @classmethod
     def of_lines(cls, lines: Iterable[str], name: str, case: str = "smart") -> "Glossary":
@@ -81,23 +87,25 @@ class Glossary:
     def __call__(self, text: str) -> tuple[str, list[str]]:
         """Return the text, and the translations of the terms in it, each once."""
         found: dict[str, None] = {}
-        composed = unicodedata.normalize("NFC", text)
+        shown = HIDDEN.sub("", unicodedata.normalize("NFC", text)) or text
+        forms = [form(shown) for form in self._forms]
         place = 0
-        while place < len(composed):
-            written, term = self._longest(composed, place)
+        while place < len(shown):
+            term = None if is_within_word(shown, place) else self._longest(shown, forms, place)
             if term:
                 found[self._translations[term]] = None
-            place += len(written) or 1
+            place += len(term or " ")
         return text, list(found)
 
-    def _longest(self, text: str, place: int) -> tuple[str, str]:
-        """Return what stands at a place of a text and the longest term that it is; both are empty if it is none."""
-        for length in self._lengths:
-            written = text[place : place + length]
-            for term in [form(written) for form in self._forms]:
-                if term in self._translations and _is_whole(text, place, place + len(written)):
-                    return written, term
-        return "", ""
+    def _longest(self, text: str, forms: Sequence[str], place: int) -> str | None:
+        """Return the longest term at a place of a text, which ends where a word does."""
+        beginnings = [form[place : place + length] for form in forms for length in range(1, BEGINNING + 1)]
+        lengths = {length for beginning in beginnings for length in self._lengths.get(beginning, ())}
+        for end in sorted((place + length for length in lengths), reverse=True):
+            for form in forms:
+                if end <= len(text) and form[place:end] in self._translations and not is_within_word(text, end):
+                    return form[place:end]
+        return None
 
 
 def _as_written(text: str) -> str:
@@ -105,26 +113,18 @@ def _as_written(text: str) -> str:
 
 
 def _lowered(text: str) -> str:
-    """Return a text in lower case, with as many characters as before."""
-    return "".join(lower if len(lower := character.lower()) == 1 else character for character in text)
+    """Return a text in lower case, with as many characters as before; the two small forms of sigma are one."""
+    letters = (lower if len(lower := character.lower()) == 1 else character for character in text)
+    return "".join(letters).replace("\u03c2", "\u03c3")
 
 
 def _key(term: str, case: str) -> str:
     """Return a term in the form in which text is compared with it."""
-    composed = unicodedata.normalize("NFC", term)
-    return _lowered(composed) if case == "ignore" else composed
+    composed = HIDDEN.sub("", unicodedata.normalize("NFC", term)) or term
+    is_as_written = case == "exact" or (case == "smart" and composed != composed.lower())
+    return composed if is_as_written else _lowered(composed)
 
 
 _FORMS = {"smart": (_as_written, _lowered), "exact": (_as_written,), "ignore": (_lowered,)}
 """In which forms text is looked for among the terms."""
 CASES = tuple(_FORMS)
-
-
-def _is_whole(text: str, start: int, end: int) -> bool:
-    """Say whether a part of a text is whole words, where its script has words."""
-    begins = not start or not (_is_of_words(text[start]) and WORD.match(text[start - 1]))
-    return begins and (end == len(text) or not (_is_of_words(text[end - 1]) and WORD.match(text[end])))
-
-
-def _is_of_words(character: str) -> bool:
-    return WORD.match(character) is not None and not WIDE.match(character)

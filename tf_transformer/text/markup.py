@@ -5,47 +5,61 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tf_transformer.text.documents import WIDE
-
 _NAME = r"(?:[A-Za-z][\w:.-]*+|\d++)"
-_BOOLEAN = "allowfullscreen|async|autofocus|autoplay|checked|controls|default|defer|disabled|hidden|ismap|itemscope|"
-_BOOLEAN += "loop|multiple|muted|nomodule|novalidate|open|playsinline|readonly|required|reversed|selected"
-_VALUE = r"""(?:"[^"]*+"|'[^']*+'|[^\s"'<>`]++)"""
-# HTML would take `<b and c>` for a tag with two attributes. Without a value, only those are attributes that it knows.
-_ATTRIBUTE = rf"""\s++(?:[^\s"'<>/={{}}]++\s*+=\s*+{_VALUE}|\{{++[^{{}}<>]*+\}}++|(?i:{_BOOLEAN})(?=[\s/>]))"""
+_BOOLEAN = "allowfullscreen|async|autofocus|autoplay|checked|compact|controls|default|defer|disabled|download|hidden|"
+_BOOLEAN += (
+    "ismap|itemscope|loop|multiple|muted|nomodule|novalidate|nowrap|open|playsinline|readonly|required|reversed|"
+)
+_BOOLEAN += r"selected|[\w*]*[-:@][\w:.-]*"
+_BRACES = r"\{(?:[^{}]|\{[^{}]*+\})*+\}"
+_VALUE = rf"""(?:"(?:\{{\{{[^{{}}]*+\}}\}}|[^"])*+"|'[^']*+'|{_BRACES}|[^\s"'<>`]++)"""
+# HTML would take `<b and c>` for a tag with two attributes. Without a value, only those are attributes that it knows,
+# or that stand beside one with a value.
+_ATTRIBUTE = (
+    rf"""(?:\s++|(?<=["']))(?:[^\s"'<>/={{}}]++\s*+=\s*+{_VALUE}|{_BRACES}|\{{%[^{{}}]*+%\}}|(?i:{_BOOLEAN})(?=[\s/>])"""
+    r"""|[A-Za-z]++(?=\s++[\w:-]++=["'{]))"""
+)
 _TAG = rf"<(?P<closing>/?)(?P<name>{_NAME})(?:{_ATTRIBUTE})*+\s*+(?P<single>/?)>"
 _OTHER_TAGS = (  # comments, CDATA, processing instructions, declarations; none contains the beginning of another
-    r"<!--(?:(?!<!--).)*?-->|<!\[CDATA\[(?:(?!<!\[CDATA\[).)*?\]\]>|<\?\w(?:(?!<\?).)*?\?>|<!(?i:DOCTYPE)\s[^<>]*+>"
+    r"<!--(?:(?!<!--).)*?-->|<!\[CDATA\[(?:(?!<!\[CDATA\[).)*?\]\]>|<!\[[^\[\]<>]*+\]>|<\?[\w=](?:(?!<\?).)*?\?>"
+    r"|<%(?:(?!<%).)*?%>|<!(?i:DOCTYPE)\s[^<>]*+>"
 )
 _REFERENCE = r"&(?:#[0-9]++|#[xX][0-9A-Fa-f]++|[A-Za-z][\w.-]*+);"
-_LENGTH = r"(?:\d++|\*)?(?:\.(?:\d++|\*))?(?:hh?|ll?|[Lqjzt])?"
-_FORMAT = (  # of C, Objective-C, Python, Ruby and Qt. A percentage is none: `50%sure`.
-    rf"%\(\w++\)[-+#0 ]*+{_LENGTH}[A-Za-z]"  # %(name)05d
-    rf"|%\d++\$[-+#0 ]*+{_LENGTH}[A-Za-z@]"  # %1$s
-    rf"|(?<!\d)%[-+#0]*+{_LENGTH}(?:[sd@]|[iuoxXfFeEgGaAcp](?![A-Za-z0-9_]))"  # %s, %.2f
-    r"|(?<!\d)%L?[1-9](?![A-Za-z0-9_])|(?<!\d)%n(?![A-Za-z0-9_])|%%"  # %1
+_WIDTH = r"(?:\d++|\*)?(?:\.(?:\d++|\*))?(?:hh?|ll?|I64|[Lqjzt])?"
+_FORMAT = (  # of C, Objective-C, Java, Python, Ruby and Qt. A percentage is none: `50%sure`.
+    r"%[A-Za-z_]\w{2,}+%(?![sdif@%])"  # %name%
+    rf"|%\([\w.]++\)[-+#0 ]*+{_WIDTH}[A-Za-z]|%<\w++>[-+0]*+{_WIDTH}[A-Za-z]"  # %(name)05d, %<name>s
+    rf"|%\d++\$[-+#0 ,']*+{_WIDTH}[A-Za-z@]"  # %1$s
+    rf"|(?<!\d)%[-+#,']*+{_WIDTH}(?:[sSd@]|[biuoxXfFeEgGaAcp](?![A-Za-z0-9_]))(?<![A-Za-z]%\d\d[a-zA-Z])"  # %s, %.2f
+    r"|(?:(?<!\d)|(?<=%\d)|(?<=%L\d))%L?[1-9](?![A-Za-z0-9_])|(?<!\d)%n(?![A-Za-z0-9_])|%%"  # %1
 )
-# Neither brackets, unless both are there, nor a script without spaces belongs to an address.
+# Neither brackets, unless both are there, nor character references, nor a script without spaces belong to an address.
 _IN_ADDRESS = (
-    r"""[^\s<>{}()"`|\\^\u00ab\u00bb\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2000-\u206f\u3000-\u9fff"""
-    r"""\uac00-\ud7af\uff00-\uffef]"""
+    r"""(?:(?!&(?!amp;)#?\w++;)[^\s<>{}()\[\]"`|\\^\u00ab\u00bb\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff"""
+    r"""\u2000-\u206f\u3000-\u9fff\uac00-\ud7af\uff00-\uffef\U00020000-\U0003ffff])"""
 )
-_GROUP = rf"(?:\({_IN_ADDRESS}*+\)|\{{[^\s<>{{}}]*+\}})"
+_GROUP = rf"(?:\((?:{_IN_ADDRESS}|\({_IN_ADDRESS}*+\))*+\)|\[{_IN_ADDRESS}*+\]|\{{[^\s<>{{}}]*+\}})"
+_LOCAL = r"[A-Za-z0-9.+_%\u00c0-\u024f\u0370-\u052f-]"
 _ADDRESS = (
     rf"(?<![A-Za-z0-9+.-])(?i:[a-z][a-z0-9+.-]{{1,20}}://|www\.|mailto:)"
-    rf"(?:{_IN_ADDRESS}|{_GROUP})*(?:(?![.,;:!?'\]*]){_IN_ADDRESS}|{_GROUP})"
-    r"|(?<![A-Za-z0-9.+_%-])[A-Za-z0-9.+_%-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}(?![A-Za-z0-9])"
+    rf"(?:{_IN_ADDRESS}|{_GROUP})*(?:(?![.,;:!?'*]){_IN_ADDRESS}|{_GROUP})"
+    rf"|(?<!{_LOCAL}){_LOCAL}{{1,64}}@(?:[A-Za-z0-9-]{{1,63}}\.)+[A-Za-z]{{2,24}}(?![A-Za-z0-9])"
 )
 TAG = re.compile(_TAG)
 MARKUP = re.compile(
     "|".join([re.sub(r"\?P<\w+>", "", _TAG), _OTHER_TAGS, _REFERENCE, r"[$%#]?(?P<brace>\{)", _FORMAT, _ADDRESS])
 )
 """What may be markup; a brace is, if it is closed."""
+BRACE = re.compile(r"'(?=[{}])|[{}]")
 BREAK = re.compile(
     r"</?(?:br|hr|p|div|li|ul|ol|dl|dt|dd|table|t[hdr]|thead|tbody|h[1-6]|section|article|header|footer|option)\b",
     re.IGNORECASE,
 )
 """Tags that separate words even if there is no space beside them."""
+
+
+CLOSING = ".,;:!?)]}\u201d\u2019\u00bb"
+"""What does not begin what follows a break."""
 
 
 class Mark(NamedTuple):
@@ -94,8 +108,12 @@ def _closing_braces(text: str) -> dict[int, int]:
     """Return for each brace that is closed the place of the one that closes it."""
     opened: list[int] = []
     closing: dict[int, int] = {}
-    for match in re.finditer(r"[{}]", text):
-        if match[0] == "{":
+    at = 0
+    while match := BRACE.search(text, at):
+        at = match.end()
+        if match[0] == "'":  # within a message, ICU takes what follows up to the next one as it is
+            at = max(at, text.find("'", at) + 1) if opened else at
+        elif match[0] == "{":
             opened.append(match.start())
         elif opened:
             closing[opened.pop()] = match.start()
@@ -122,9 +140,7 @@ def stripped(text: str) -> Stripped:
                 kept.pop()
             kept[-1:] = [part.rstrip() for part in kept[-1:]]
         opening, end = text[start:next_end], next_end
-        is_space = (
-            _separates(opening) and bool(kept) and not kept[-1][-1].isspace() and (after.isalnum() or precedes_mark)
-        )
+        is_space = bool(kept) and not kept[-1][-1].isspace() and _separates(opening, after, precedes_mark)
         if is_space:
             kept.append(" ")
         mark = Mark(opening, place, (before[-1:], "" if precedes_mark else after), is_space)
@@ -138,13 +154,11 @@ def stripped(text: str) -> Stripped:
     return Stripped(("".join(kept) + text[end:]).strip(), tuple(levels[0]))
 
 
-def is_word(character: str) -> bool:
-    """Say whether a character belongs to a word, in a script that has spaces between words."""
-    return character.isalnum() and not WIDE.match(character)
-
-
-def _separates(mark: str) -> bool:
-    return BREAK.match(mark) is not None or (mark[0] == "&" and html.unescape(mark).isspace())
+def _separates(mark: str, after: str, precedes_mark: bool) -> bool:
+    """Say whether a mark separates words that touch it: a break of lines, or a reference to a space."""
+    if BREAK.match(mark):
+        return precedes_mark or (after != "" and not after.isspace() and after not in CLOSING)
+    return mark[0] == "&" and html.unescape(mark).isspace() and (precedes_mark or after.isalnum())
 
 
 def _partners(marks: list[str]) -> dict[int, int]:
@@ -165,8 +179,7 @@ def _partners(marks: list[str]) -> dict[int, int]:
             level = levels[name][-1]
             partner = opened[level][1]
             partners |= {partner: number, number: partner}
-            while (
-                len(opened) > level
-            ):  # tags that were opened after it are never closed, or elsewhere: they stand alone
+            # Tags that were opened after it are never closed, or elsewhere: they stand alone.
+            while len(opened) > level:
                 levels[opened.pop()[0]].pop()
     return partners

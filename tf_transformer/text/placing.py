@@ -3,13 +3,13 @@
 import codecs
 import difflib
 import re
-import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tf_transformer.text.alignment import units_of
-from tf_transformer.text.markup import MARKUP, TAG, Mark, Stripped, is_word
+from tf_transformer.text.markup import MARKUP, TAG, Mark, Stripped
+from tf_transformer.text.words import UNSPACED, is_within_word, is_word
 from tf_transformer.tokenizers.vocabulary import SPACE_MARK
 
 if TYPE_CHECKING:
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 BYTE = re.compile("<0x([0-9A-F]{2})>")
 PUNCTUATION = re.compile(r"[.,;:!?'\]*]+")
 """What belongs to an address only if more of it follows."""
-ZERO_WIDTH_JOINER = "\u200d"
-CONTINUING = re.compile("[\u200c\u200d\U0001f3fb-\U0001f3ff]")
-"""What continues a sign and is no mark of Unicode: joiners, and the colours of skin."""
-FLAG = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
 
 
 def restored(
@@ -35,8 +31,9 @@ def restored(
 
     What a pair of tags encloses is, in the translation, everything from the first to the last token that belongs to it:
     that attends to one of its tokens most, and to it more than any other token does. Anything else comes after the word
-    that attends most to the word before it; at the beginning, before the one that attends most to the first word. Words
-    are not cut. Spaces around markup stay, and some are added: what stood apart from a word does not touch one.
+    that attends most to the word before it, or before the one for the word after it, if only that one touches it. What
+    encloses everything, and tags alone at an end, stay there. Words are not cut. Spaces around markup stay, and some
+    are added: what stood apart from a word does not touch one.
     """
     import numpy as np  # which takes a while
 
@@ -48,25 +45,32 @@ def restored(
     attention = attention[np.ix_(rows, columns)]
     best_column, best_row = attention.argmax(axis=1), attention.argmax(axis=0)
     column_ends = [sources[column] for column in columns]
+    column_starts = [0, *column_ends[:-1]]
 
     def words_of(first: int, last: int) -> tuple[int, int]:
         """Return the range of characters of the words that two tokens are in, and what is between them."""
         start, stop = offsets[targets[rows[first - 1]] if first else 0], offsets[targets[rows[last]] - 1] + 1
-        while _is_within_word(translation, start):
+        while is_within_word(translation, start):
             start -= 1
-        while _is_within_word(translation, stop):
+        while is_within_word(translation, stop):
             stop += 1
         return start, stop
 
     def range_of(mark: Mark) -> tuple[int, int]:
+        if mark.closing and mark.place == 0 and mark.closing.place >= column_ends[-1]:
+            return 0, len(translation)
         before = bisect_right(column_ends, mark.place)
-        if mark.closing and (end := bisect_right(column_ends, mark.closing.place)) > before:
+        if mark.closing and (end := bisect_left(column_starts, mark.closing.place)) > before:
             most = best_row[before:end]
             mutual = most[(before <= best_column[most]) & (best_column[most] < end)]
             found = mutual if mutual.size else most
             return words_of(found.min(), found.max())
-        nearest = best_row[max(before - 1, 0)]
-        return (words_of(nearest, nearest)[before > 0],) * 2
+        if TAG.fullmatch(mark.opening) and (mark.place == 0 or mark.place >= column_ends[-1]):
+            return (0 if mark.place == 0 else len(translation),) * 2
+        belongs_to_next = is_word(mark.sides[1] or " ") and not is_word(mark.sides[0] or " ")
+        follows = before > 0 and not (belongs_to_next and before < len(column_ends))
+        nearest = best_row[before - 1 if follows else before]
+        return (words_of(nearest, nearest)[follows],) * 2
 
     return _Writer(translation, range_of).write(source.marks)
 
@@ -97,14 +101,16 @@ def _places(normalized: str, text: str) -> list[int]:
     start = next((i for i, (one, other) in pairs if one != other), min(len(normalized), len(text)))
     places = list(range(start + 1))
     left = len(normalized) - start
-    if left:
-        # A text that the model does not take whole may be longer by far.
-        text = text[start : start + 2 * left + 64]
-        matcher = difflib.SequenceMatcher(None, _lowered(normalized[start:]), _lowered(text), autojunk=False)
-        for _, first, last, text_first, text_last in matcher.get_opcodes():
-            width, text_width = last - first, text_last - text_first
-            places += [start + text_first + text_width * i // width for i in range(1, width + 1)]
-    return places
+    # A text that the model does not take whole may be longer by far.
+    text = text[: start + 2 * left + 64]
+    backwards = enumerate(zip(normalized[:start:-1], text[:start:-1], strict=False))
+    tail = next((i for i, (one, other) in backwards if one != other), 0)
+    middle, of_text = (_lowered(one[start : len(one) - tail]) for one in (normalized, text))
+    matcher = difflib.SequenceMatcher(None, middle, of_text, autojunk=False)
+    for _, first, last, text_first, text_last in matcher.get_opcodes():
+        width, text_width = last - first, text_last - text_first
+        places += [start + text_first + text_width * i // width for i in range(1, width + 1)]
+    return places + list(range(len(text) - tail + 1, len(text) + 1))
 
 
 Placed = tuple[tuple[int, int], Mark]
@@ -169,12 +175,13 @@ class _Writer:
         self._mark = None
 
     def _write_mark(self, mark: Mark) -> None:
-        last = self._written[-1][-1] if self._written else ""
+        text = self._written[-1] if self._written else ""
+        last = text[-1:]
         if self._mark:
             is_apart = not last.isspace() and (self._mark.sides[1].isspace() or mark.sides[0].isspace())
         else:
             is_apart = self._stands_apart(mark, 0, last)
-        if is_apart or not _is_still(mark.opening, last, ""):
+        if is_apart or not _is_still(mark.opening, last if self._mark else text[-2:], ""):
             self._write(" ")
         self._write(mark.opening)
         self._mark, self._recent, self._length = mark, mark.opening, len(mark.opening)
@@ -191,33 +198,16 @@ class _Writer:
         if not character or character.isspace():
             return False
         if mark.sides[side].isspace():
-            return True
+            return not (TAG.fullmatch(mark.opening) and UNSPACED.match(character))
         return is_word(character) and not is_word(mark.sides[side] or " ") and not TAG.fullmatch(mark.opening)
 
 
 def _is_still(mark: str, before: str, after: str) -> bool:
     """Say whether a mark is found as such where it stands directly between other text."""
-    match = MARKUP.match(before + mark + after, len(before))
-    return match is not None and (match["brace"] is not None or match.end() == len(before + mark))
-
-
-def _is_within_word(text: str, place: int) -> bool:
-    """Say whether a place of a text is between two characters of one word, or within one sign of several characters."""
-    if not 0 < place < len(text):
+    text = before + mark + after
+    match = MARKUP.search(text)
+    while match and match.end() <= len(before):
+        match = MARKUP.search(text, match.end())
+    if match is None or match.start() != len(before):
         return False
-    before, after = text[place - 1], text[place]
-    if _continues(after) or before == ZERO_WIDTH_JOINER or FLAG.fullmatch(before + after):
-        return True
-    return _is_of_word(text, place - 1) and _is_of_word(text, place)
-
-
-def _is_of_word(text: str, place: int) -> bool:
-    """Say whether a character, or that which a mark of it is upon, belongs to a word."""
-    while place and _continues(text[place]):
-        place -= 1
-    return is_word(text[place]) or text[place] == "_"
-
-
-def _continues(character: str) -> bool:
-    """Say whether a character is one sign with the character before it."""
-    return unicodedata.category(character)[0] == "M" or CONTINUING.match(character) is not None
+    return match["brace"] is not None or match.end() == len(before + mark)

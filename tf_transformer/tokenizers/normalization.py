@@ -66,7 +66,8 @@ def rules_of(normalization: str) -> str | None:
     if normalization in NORMALIZATIONS:
         return None
     own = _rules_of_file(Path(normalization))
-    return _written({before: own.get(after, after) for before, after in _nfc_rules().items()} | own)
+    rules = {before: own.get(after, after) for before, after in _nfc_rules().items()} | own
+    return _written({before: after for before, after in rules.items() if before != after})
 
 
 def name_of(normalization: str) -> str:
@@ -80,20 +81,30 @@ def _rules_of_file(path: Path) -> dict[str, str]:
         lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the rules of normalisation {path}: {error}") from None
-    rules = {}
+    rules: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
-        before, after, *_ = (*line.partition("#")[0].split("\t"), "")
-        if not before.strip():
+        rule = line.partition("#")[0]
+        if not rule.strip():
             continue
         try:
-            source, target = ("".join(chr(int(code, 16)) for code in side.split()) for side in (before, after))
+            before, after, *_ = rule.split("\t")
+            source, target = ("".join(map(_character, side.split())) for side in (before, after))
         except (ValueError, OverflowError):
+            source = ""
+        if not source or rules.setdefault(source, target) != target:
             raise InputError(
                 f"{path}, line {number}: write code points in hexadecimal, a tab, and those that replace them, such as "
-                f"'2019\\t27'. Received: {line!r}"
-            ) from None
-        rules[source] = target
+                f"'2019\\t27', and each rule once. Received: {line!r}"
+            )
     return rules
+
+
+def _character(code: str) -> str:
+    """Return the character of a hexadecimal number; neither NUL nor half a character is one."""
+    number = int(code, 16)
+    if number == 0 or 0xD800 <= number < 0xE000:
+        raise ValueError(code)
+    return chr(number)
 
 
 @functools.cache
