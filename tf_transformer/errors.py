@@ -11,6 +11,17 @@ class InputError(ValueError):
     """
 
 
+class MissingExtraError(InputError, ImportError):
+    """Something needs packages that an extra of this project installs, and that are missing."""
+
+
+def missing_extra(what: str, extra: str, error: ImportError | None = None) -> MissingExtraError:
+    """Return the error for something that needs an extra, which names the command that installs it."""
+    return MissingExtraError(
+        f"{what} needs the extra {extra}: pip install 'tf-transformer[{extra}]'" + (f" ({error})" if error else "")
+    )
+
+
 MAX_LISTED = 30
 """The most valid names that an error lists. If there are more, it says how many, so that it stays one short line."""
 

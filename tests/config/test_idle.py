@@ -53,7 +53,7 @@ def test_the_command_warns_of_what_was_given_alone(caplog, tmp_path):
     assert "training.plateau_factor has no effect: training.schedule is not plateau" in caplog.text
     (tmp_path / "my.toml").write_text("[data]\nheld_out = 0.1\n")
     resolved(*train, "--config", str(tmp_path / "my.toml"))
-    assert "data.held_out has no effect: only a .tsv is split by chance" in caplog.text
+    assert "data.held_out has no effect: only files of pairs are split by chance" in caplog.text
     caplog.clear()
     (tmp_path / "a.tsv").touch()
     settings = (

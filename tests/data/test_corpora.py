@@ -21,7 +21,8 @@ from tf_transformer.data import Pairs, read
 from tf_transformer.data.chunks import Sentences
 from tf_transformer.data.corpora import open_corpus, validation_split
 from tf_transformer.data.corpora.copy_task import LENGTH, SYMBOLS
-from tf_transformer.data.corpora.tsv import SPLITS, TsvLines
+from tf_transformer.data.corpora.drawn import SPLITS
+from tf_transformer.data.corpora.tsv import TsvLines
 from tf_transformer.data.pairs import escaped
 from tf_transformer.errors import InputError
 
@@ -215,12 +216,12 @@ def test_more_is_held_out_of_the_same(tsv: DataConfig) -> None:
     [
         ("a\tb\nc\td\te\n", "train", ["pairs.tsv, line 2", "2 columns", "Received: 3"]),
         ("a b\n", "train", ["pairs.tsv, line 1", "2 columns", "Received: 1"]),
-        ("a\tb\tc\n", "train", ["cut -f1,2 keeps the first two"]),
+        ("a\tb\tc\n", "train", ["pairs.tsv: it has 3 columns", "--columns en=1,de=2", "line 1: a | b | c"]),
         ("a\tb\n".encode("utf-16"), "train", ["pairs.tsv is UTF-16", "iconv -f UTF-16 -t UTF-8"]),
         (b"a\tb\n\xe4\tb\n", "train", ["pairs.tsv, line 2: not UTF-8"]),
         ("a\tb\n", "dev", ["unknown split 'dev'", "pairs.tsv", "test, train, val"]),
         ("a\tb\n", "val", ["no pair in split 'val'", "data.held_out=0.02", "--validation-data"]),
-        ("a\tb\nc\td\ne\tf\n", "test", ["too few lines for data.held_out=0.02", "--set data.held_out="]),
+        ("a\tb\nc\td\ne\tf\n", "test", ["too few pairs for data.held_out=0.02", "--set data.held_out="]),
         ("", "train", ["no pair in split 'train'", "pairs.tsv is empty"]),
         ("", "val", ["pairs.tsv is empty"]),
         (b"\x1f\x8bX", "train", ["pairs.tsv is a gzip file", "end in .gz"]),

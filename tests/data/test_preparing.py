@@ -495,7 +495,7 @@ def test_rules_of_ones_own_belong_to_what_is_prepared(corpus: DataConfig, tmp_pa
 def test_scores_that_are_not_there_are_refused(tmp_path: Path) -> None:
     for corpus in ("toy", "copy", str(tmp_path)):
         data = DataConfig(corpus=corpus, min_score=0.5, source="en", target="de")
-        with pytest.raises(InputError, match=r"data.min_score reads scores from the third column of a .tsv"):
+        with pytest.raises(InputError, match=r"data.min_score reads scores from a column of a table"):
             prepare(plan(data), tmp_path / "prepared")
     assert [*tmp_path.iterdir()] == []
     for name in ("gs://b/x.tsv", "gone.tsv.zst:en-de", "-"):  # whether they can be read is another question
@@ -514,17 +514,18 @@ def test_nothing_left_of_a_pipe_is_said_as_such(
 
 
 def test_an_older_corpus_of_a_tsv_keeps_its_split(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Manifests of earlier versions say nothing of how a .tsv was split, which was by pairs."""
+    """Manifests of earlier versions say nothing of how a .tsv was split, which was by pairs, and read, as it stood."""
     (tmp_path / "text.tsv").write_text("".join(f"{i % 7} {i % 11}\t{i}\n" for i in range(300)))
-    data = DataConfig(corpus=str(tmp_path / "text.tsv"), held_out=0.1, held_out_by="pair")
+    data = DataConfig(corpus=str(tmp_path / "text.tsv"), held_out=0.1, held_out_by="pair", tsv="plain")
     prepare(plan(data, vocab_size=290), tmp_path / "prepared")
     manifest = json.loads((tmp_path / "prepared/manifest.json").read_text())
-    assert manifest["config"]["data"].pop("held_out_by") == "pair"
+    then = {"held_out_by": "pair", "tsv": "plain", "columns": None, "inline_tags": False}
+    assert {name: manifest["config"]["data"].pop(name) for name in then} == then
     (tmp_path / "prepared/manifest.json").write_bytes(written({k: v for k, v in manifest.items() if k != "digest"}))
-    assert Prepared(tmp_path / "prepared").settings()["data"]["held_out_by"] == "pair"
+    assert then.items() <= Prepared(tmp_path / "prepared").settings()["data"].items()
     with caplog.at_level("INFO"):
         for held_out_by in (None, "pair"):
-            again = dataclasses.replace(data, held_out_by=held_out_by)
+            again = dataclasses.replace(data, held_out_by=held_out_by, tsv=None)
             assert prepare(plan(again, vocab_size=290), tmp_path / "prepared")
     assert caplog.text.count("is already prepared") == 2
     with pytest.raises(InputError, match="was prepared with other settings"):

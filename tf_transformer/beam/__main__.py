@@ -2,18 +2,17 @@
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
-from apache_beam import Pipeline
-from apache_beam.options.pipeline_options import PipelineOptions
-
-from tf_transformer.beam import Prepare, TranslateFiles
-from tf_transformer.beam.translating import TranslationHandler
 from tf_transformer.commands.common.options import Parser, add_batch_tokens, add_settings, settings_given
 from tf_transformer.commands.common.resolve import add_text, resolve
 from tf_transformer.commands.main import run_command
 from tf_transformer.commands.prepare import planned
 from tf_transformer.config import Config, override
 from tf_transformer.runs.descriptions import LANGUAGES
+
+if TYPE_CHECKING:
+    from apache_beam import Pipeline
 
 EPILOG = """Options of the pipeline follow after --, such as -- --runner DataflowRunner --project P --region R
 --temp_location gs://bucket/tmp. Without them the pipeline runs on this machine.
@@ -43,17 +42,30 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _prepare(options: argparse.Namespace) -> None:
-    with Pipeline(options=PipelineOptions(options.pipeline)) as pipeline:
+    from tf_transformer.beam import Prepare
+
+    with _pipeline(options) as pipeline:
         _ = pipeline | Prepare(planned(resolve(options).config), options.output)
     print(f"prepared: {options.output}")
 
 
 def _translate(options: argparse.Namespace) -> None:
+    from tf_transformer.beam import TranslateFiles
+    from tf_transformer.beam.translating import TranslationHandler
+
     decoding = override(Config(), *settings_given(options).values()).decoding
     handler = TranslationHandler(options.model, decoding, batch_tokens=options.batch_tokens, max_batch_size=1)
-    with Pipeline(options=PipelineOptions(options.pipeline)) as pipeline:
+    with _pipeline(options) as pipeline:
         _ = pipeline | TranslateFiles(options.input, options.output, handler)
     print(f"translated: {options.output}")
+
+
+def _pipeline(options: argparse.Namespace) -> "Pipeline":
+    """Return a pipeline with the options that follow after --."""
+    from apache_beam import Pipeline
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    return Pipeline(options=PipelineOptions(options.pipeline))
 
 
 def main(arguments: list[str]) -> int:

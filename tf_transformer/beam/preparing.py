@@ -12,8 +12,7 @@ import numpy as np
 
 from tf_transformer.beam.storage import StoredFolder, absolute, copy, is_elsewhere, naming
 from tf_transformer.data.chunks import Chunk
-from tf_transformer.data.corpora import MANIFEST, STANDARD_INPUT, renamed, without_direction
-from tf_transformer.data.corpora.tsv import ENDINGS
+from tf_transformer.data.corpora import ENDINGS, MANIFEST, STANDARD_INPUT, renamed, without_direction
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.data.prepared.shards import shard_name, text_name
 from tf_transformer.data.preparing.chosen import Numbered, numbered_chunks
@@ -39,7 +38,7 @@ class Prepare(beam.PTransform):
     a shard for each. If a pipeline fails, the next one with the same settings and output reuses what it has written.
 
     Args:
-        plan: the plan, from `tf_transformer.data.preparing.plan_of`. Its corpora are folders or .tsv files that every
+        plan: the plan, from `tf_transformer.data.preparing.plan_of`. Its corpora are folders or files that every
             worker sees under the same name. Those with a scheme, such as gs://, are copied to the disk of the worker
             that reads them.
         output: a folder that does not exist yet and that every worker sees, or one with a scheme. Its manifest is
@@ -98,7 +97,7 @@ class _Copied:
     chunk: Chunk
     copies: dict[str, str]
 
-    def read(self) -> tuple[Pairs, int]:
+    def read(self) -> tuple[Pairs, dict[str, int]]:
         """Return what the chunk does."""
         with naming(self.copies):
             return self.chunk.read()
@@ -120,7 +119,7 @@ def _fetched(plan: Plan) -> Iterator[tuple[Plan, dict[str, str]]]:
                 return name
             if corpus not in copies:
                 place = Path(temporary, str(len(copies)))
-                if corpus.endswith(ENDINGS):
+                if corpus.lower().endswith(ENDINGS):
                     place /= corpus.rpartition("/")[2]
                     copy(corpus, place)
                 else:

@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
     seconds = time.perf_counter() - start
     scores = evaluation.score(translations, pairs.targets, options.tokenize, language)
     if options.output:
-        write_whole(Path(options.output), "".join(f"{translation}\n" for translation in translations))
+        write_whole(Path(options.output), "".join(f"{translation}\n" for translation in translations).encode())
     comparisons = []
     if others is not None:
         comparisons = evaluation.compare(translations, others, pairs.targets, options.tokenize, language)
@@ -148,9 +148,9 @@ def _others(options: argparse.Namespace, data: DataConfig, pairs: Pairs) -> list
                 chosen, decoding=dataclasses.replace(chosen.decoding, **own), given=frozenset(own)
             )
         own_data = _data(chosen, options)
-        split = {name: getattr(data, name) for name in ("held_out", "held_out_seed", "held_out_by")}
+        split = {name: getattr(data, name) for name in ("held_out", "held_out_seed", "held_out_by", "tsv")}
         if is_drawn(data) and any(getattr(own_data, name) != value for name, value in split.items()):
-            log.warning("%s was trained with another split of a .tsv, so it may have seen these sentences", other)
+            log.warning("%s was trained with another split of the file, so it may have seen these sentences", other)
         data = dataclasses.replace(own_data, **split)
         if _split(data, options) != pairs:
             raise InputError(f"--compare {other} was trained on other data: give --data, --source and --target")

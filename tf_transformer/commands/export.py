@@ -11,7 +11,7 @@ from tf_transformer.commands.common.checks import check_place
 from tf_transformer.commands.common.chosen_model import add_search, search_given
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.commands.common.resolve import warn_of_idle
-from tf_transformer.errors import InputError
+from tf_transformer.errors import InputError, missing_extra
 from tf_transformer.storage.atomic import refuse_inside
 
 SUMMARY = "Write a run as a SavedModel from strings to strings, or for LiteRT or CTranslate2."
@@ -24,7 +24,7 @@ class Format(NamedTuple):
     runtime: str
     """what reads it"""
     package: str | None = None
-    """what must be installed for writing it, which the extra of that name does"""
+    """what must be installed for writing it, besides TensorFlow, by the extra that is called like the format"""
     no_search: str | None = None
     """why it takes no settings of the search, where it takes none"""
     no_dtype: str | None = None
@@ -43,7 +43,10 @@ FORMATS = {
         no_dtype="CTranslate2 chooses its type when it loads a model (compute_type)",
     ),
     "litert": Format(
-        "LiteRT, on phones, small boards and CPUs", no_dtype="LiteRT takes --quantize instead", quantizes=True
+        "LiteRT, on phones, small boards and CPUs",
+        package="ai_edge_litert",
+        no_dtype="LiteRT takes --quantize instead",
+        quantizes=True,
     ),
 }
 
@@ -59,7 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", required=True, metavar="DIR", help="a new folder, such as saved_models/NAME/1")
     runtimes = ", or ".join(
-        form.runtime + (f" (needs the extra {form.package})" if form.package else "") for form in FORMATS.values()
+        form.runtime + (f" (needs the extra {name})" if form.package else "") for name, form in FORMATS.items()
     )
     parser.add_argument(
         "--format",
@@ -106,7 +109,7 @@ def run(options: argparse.Namespace) -> None:
     if options.quantize and not form.quantizes:
         raise InputError(f"--quantize is for --format litert. Received: --format {options.format}")
     if form.package and importlib.util.find_spec(form.package) is None:
-        raise InputError(f"the package {form.package} is missing: pip install 'tf-transformer[{form.package}]'")
+        raise missing_extra(f"--format {options.format}", options.format)
     resolved = config.override(trained.config, *given.values())
     warn_of_idle(resolved, given.values())
     decoding = resolved.decoding

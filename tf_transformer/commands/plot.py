@@ -16,7 +16,7 @@ from tf_transformer.commands.plots import (
     positions,
     schedule,
 )
-from tf_transformer.errors import InputError
+from tf_transformer.errors import missing_extra
 
 SUMMARY = "Draw attention, a beam search, the course of training and what the paper describes (needs the extra plots)."
 EXAMPLE = "tf-transformer plot attention --model runs/toy --text 'The cat sleeps.' --output attention.svg"
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         from tf_transformer.plotting.style import check_format, save
     except ModuleNotFoundError as error:
-        raise InputError(f"plot needs the extra plots: pip install 'tf-transformer[plots]' ({error})") from None
+        raise missing_extra("plot", "plots", error) from None
     output = Path(options.output)
     check_output("--output", output)
     check_format(output)

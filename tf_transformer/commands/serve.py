@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tf_transformer.commands.common.options import port, seconds
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
-from tf_transformer.errors import InputError
+from tf_transformer.errors import InputError, missing_extra
 from tf_transformer.runs.descriptions import is_run
 from tf_transformer.serving.http.origin import origins
 from tf_transformer.serving.limits import Limits
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         from tf_transformer.serving import server
     except ModuleNotFoundError as error:
-        raise InputError(f"serve needs the extra serve: pip install 'tf-transformer[serve]' ({error})") from None
+        raise missing_extra("serve", "serve", error) from None
     server.serve(
         options.path,
         ports,

@@ -14,9 +14,13 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from tf_transformer.commands.common.chosen_model import add_model, add_search, chosen_model
 from tf_transformer.commands.common.options import add_batch_tokens
 from tf_transformer.commands.common.text_files import check_input, check_output, written_line_by_line
+from tf_transformer.commands.common.whole_files import add_options as add_whole_files
+from tf_transformer.commands.common.whole_files import are_whole, read_memory, translate_file
+from tf_transformer.commands.common.written_lines import Written, terms_by, written_by
 from tf_transformer.commands.common.written_lines import add_options as add_kinds
 from tf_transformer.commands.common.written_lines import check as check_kinds
-from tf_transformer.commands.common.written_lines import terms_by, written_by
+from tf_transformer.config import DataConfig
+from tf_transformer.data.corpora.translated_file import TranslatedFile
 from tf_transformer.errors import InputError
 from tf_transformer.progress import progress_bar, waiting_for
 from tf_transformer.runs.descriptions import is_litert
@@ -48,7 +52,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="text to translate, a sentence a line, also as .gz or .zst; may be repeated (default: standard input)",
+        help="text to translate, a sentence a line, also as .gz or .zst, or a file that is translated as one: .xliff, "
+        ".po, .html, .srt, .vtt or .csv; may be repeated (default: standard input)",
     )
     parser.add_argument(
         "--output",
@@ -65,6 +70,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help=argparse.SUPPRESS)
     add_kinds(parser)
+    add_whole_files(parser)
     add_model(parser)
     add_batch_tokens(parser)
     add_search(parser)
@@ -72,8 +78,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Translate lines, as far ahead as a window of them; what is typed at a terminal, line by line."""
-    counts = _check_files(options)
+    is_whole = are_whole(options)
+    options.keep_markup |= is_whole
+    counts = _check_files(options, is_whole)
     chosen = chosen_model(options)
+    data = DataConfig(source=chosen.source_language, target=chosen.target_language, columns=options.columns)
+    files = [TranslatedFile(Path(name), options.overwrite_translations, data) for name in options.input if is_whole]
+    memory = read_memory(options.memory, data) if options.memory is not None else {}
     count = check_kinds(options, chosen.decoding)
     terms = terms_by(options)
     if terms and is_litert(chosen.described.path):
@@ -86,14 +97,19 @@ def run(options: argparse.Namespace) -> None:
     if is_typed:
         print("Type a sentence and press Enter; Ctrl-D ends. --input FILE translates a file.", file=sys.stderr)
     model = chosen.open()
-    written = written_by(model, options, count, terms=terms, language=chosen.target_language)
+    written = written_by(model, options, count, terms=terms, language=chosen.target_language, memory=memory)
     outputs = options.output or [None]
     of_each = 1 if len(outputs) > 1 else max(len(options.input), 1)
     arriving = Arriving(sys.stdin.buffer) if options.unbuffered else None
     inputs = _inputs(options.input, counts, arriving or sys.stdin.buffer, keep_ends=options.document)
     unit = "lines" if options.document else "sentences"
     start, done = time.perf_counter(), 0
-    for output in outputs:
+    if is_whole:
+        unit = "texts"
+        of_texts = functools.partial(_texts, model, options, segment, written)
+        for whole, place in zip(files, outputs, strict=True):
+            done += translate_file(whole, place, of_texts, memory)
+    for output in () if is_whole else outputs:
         with written_line_by_line(Path(output)) if output else contextlib.nullcontext(sys.stdout.buffer) as file:
             for text in itertools.islice(inputs, of_each):
                 if len(options.input) > 1:
@@ -113,6 +129,20 @@ def run(options: argparse.Namespace) -> None:
         seconds = time.perf_counter() - start
         counted = unit.removesuffix("s") if done == 1 else unit
         print(f"{done:,} {counted} in {seconds:.1f} s, {done / seconds:,.1f} a second", file=sys.stderr)
+
+
+def _texts(
+    model: "TextTranslator",
+    options: argparse.Namespace,
+    segment: Segment | None,
+    written: Written,
+    texts: Iterable[str],
+) -> Iterator[str]:
+    """Yield the translations of the texts of a file."""
+    translate = functools.partial(translate_lines, written, count=model.count_tokens, batch_tokens=options.batch_tokens)
+    lines = (f"{text}\n" for text in texts) if segment else texts
+    for chunk in _chunks(model, translate, lines, options, segment, at_once=False):
+        yield chunk.removesuffix("\n")
 
 
 def _chunks(
@@ -170,7 +200,7 @@ def _waited_for(found: Iterator[str], is_shown: bool) -> Iterator[str]:
         yield from found
 
 
-def _check_files(options: argparse.Namespace) -> list[int | None]:
+def _check_files(options: argparse.Namespace, is_whole: bool) -> list[int | None]:
     """Return the lines of each input, if they are known; raise InputError for what the options show to be wrong."""
     if options.files:
         raise InputError(f"give files by name: --input {options.files[0]}. Received: {' '.join(options.files)}")
@@ -186,7 +216,7 @@ def _check_files(options: argparse.Namespace) -> list[int | None]:
         if [*map(os.path.realpath, (*options.input, *options.output))].count(os.path.realpath(output)) > 1:
             raise InputError(f"--output {output} is named twice: give another file")
     # All of them are read before the model is loaded: a bad line is named now, and not after hours.
-    return [check_input("--input", Path(name)) for name in options.input]
+    return [] if is_whole else [check_input("--input", Path(name)) for name in options.input]
 
 
 def _inputs(

@@ -14,7 +14,9 @@ MAX_TOKENS = 65_535
 class DataConfig(Section):
     """What text is read and how it becomes batches."""
 
-    corpus: str | None = setting(None, "folder, .tsv[.gz|.zst], tfds:NAME[/CONFIG], toy or copy", option="--data")
+    corpus: str | None = setting(
+        None, "folder, file of pairs such as .tsv or .tmx, tfds:NAME[/CONFIG], toy or copy", option="--data"
+    )
     prepared: str | None = setting(None, "prepared corpus, written by `prepare`, to use instead of reading the text")
     extra_corpora: tuple[str, ...] = setting((), "further corpora to train on (further --data)")
     weights: tuple[float, ...] = setting(
@@ -27,11 +29,26 @@ class DataConfig(Section):
     target: str | None = setting(None, "target language, as in the file names", option="--target")
     train_split: str = setting("train", "split to train on")
     validation_split: str | None = setting(None, "split to validate on; by default val, valid, validation or dev")
-    held_out: float = setting(0.02, "share of a .tsv held out for val, and as much again for test", above=0, below=0.5)
-    held_out_seed: int = setting(0, "seed that decides what of a .tsv is held out", at_least=0)
+    columns: str | None = setting(
+        None,
+        "which columns of a table hold the sentences, by number or by name, such as en=2,de=3 or en=English,de=German; "
+        "by default those that its header names, or the two that it has",
+        option="--columns",
+    )
+    tsv: str | None = setting(
+        None,
+        "how a .tsv is read: recognized, with its header and the quotation marks of spreadsheets, or plain, each line "
+        "as it stands; by default recognized, but plain in runs that began before there was a choice",
+        choices=("recognized", "plain"),
+    )
+    inline_tags: bool = setting(False, "keep the inline tags of .tmx and .xliff, as marks such as <g1> and <x1/>")
+    held_out: float = setting(
+        0.02, "share of a file of pairs held out for val, and as much again for test", above=0, below=0.5
+    )
+    held_out_seed: int = setting(0, "seed that decides what of a file of pairs is held out", at_least=0)
     held_out_by: str | None = setting(
         None,
-        "what of a .tsv is held out: source, each source with all of its translations, or pair, each pair by itself; "
+        "what of a file is held out: source, each source with all of its translations, or pair, each pair by itself; "
         "by default source, but pair in runs that began before there was a choice",
         choices=("source", "pair"),
     )
@@ -44,7 +61,7 @@ class DataConfig(Section):
     drop_duplicates: bool = setting(False, "train only on the first of equal pairs")
     drop_copies: bool = setting(False, "drop training pairs whose source and target are the same text")
     min_score: float | None = setting(
-        None, "lowest score, in the third column of a .tsv; training pairs below are dropped"
+        None, "lowest score, in the third column of a .tsv or the column score; training pairs below are dropped"
     )
     batch_tokens: int = setting(
         4_096,

@@ -11,19 +11,22 @@ from tf_transformer.config.tokenizer import TokenizerConfig
 from tf_transformer.config.training import TrainingConfig
 from tf_transformer.errors import InputError
 
-WITHOUT_KEY = {"data": {"held_out_by": "pair"}}
+WITHOUT_KEY = {"data": {"held_out_by": "pair", "tsv": "plain", "columns": None, "inline_tags": False}}
 """What settings mean that were written before a setting existed."""
+NEW = {"data": {"held_out_by": "source", "tsv": "recognized"}}
+"""What the same settings mean where text is read for the first time and they are None."""
 MAY_BE_LEFT_OUT = {
     ("model", "input_vocab_size"),
     ("model", "target_vocab_size"),
     ("data", "source"),
     ("data", "target"),
     ("data", "held_out_by"),
+    ("data", "tsv"),
     ("tokenizer", "normalization"),
 }
 """The settings that may be left out where a run starts or continues, or trains on a prepared corpus. Sizes come from
-the tokenizer; how a .tsv is split and how text is normalised come from what is there. Languages that may be left out
-are names, which do not change the text."""
+the tokenizer; how a .tsv is read and split and how text is normalised come from what is there. Languages that may be
+left out are names, which do not change the text."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tf_transformer.data.pairs import Pairs, escaped
@@ -15,8 +15,8 @@ LINES = 131_072
 class Chunk(Protocol):
     """Successive pairs of a corpus, not decoded yet."""
 
-    def read(self) -> tuple[Pairs, int]:
-        """Return the pairs, and how many others were left out because of their scores.
+    def read(self) -> tuple[Pairs, dict[str, int]]:
+        """Return the pairs, and how many others were left out, by the reason.
 
         Raises:
             InputError: the text is malformed; the error names file and line.
@@ -36,13 +36,13 @@ class LinePairs:
     """number of the first line, from 1"""
     sides: tuple[bytes, bytes]
 
-    def read(self) -> tuple[Pairs, int]:
-        """Return the pairs, none of which has a score."""
+    def read(self) -> tuple[Pairs, dict[str, int]]:
+        """Return the pairs, of which none is left out."""
         sides = [
             list(decoded(split_lines(side), name, self.first))
             for side, name in zip(self.sides, self.names, strict=True)
         ]
-        return Pairs(*sides), 0
+        return Pairs(*sides), {}
 
     def digest(self) -> str:
         """Return a digest of the text."""
@@ -51,13 +51,15 @@ class LinePairs:
 
 @dataclass(frozen=True)
 class Sentences:
-    """Pairs that are strings already, such as those of a TensorFlow dataset."""
+    """Pairs that are strings already, such as those of a TensorFlow dataset or a translation memory."""
 
     text: Pairs
+    left_out: dict[str, int] = field(default_factory=dict)
+    """how many others were left out, by the reason"""
 
-    def read(self) -> tuple[Pairs, int]:
-        """Return the pairs, none of which has a score."""
-        return self.text, 0
+    def read(self) -> tuple[Pairs, dict[str, int]]:
+        """Return the pairs, and how many others were left out."""
+        return self.text, self.left_out
 
     def digest(self) -> str:
         """Return a digest of the text."""

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from tf_transformer.config import DecodingConfig
-from tf_transformer.errors import InputError
+from tf_transformer.errors import InputError, missing_extra
 from tf_transformer.model import DecoderLayer, EncoderLayer, Transformer
 from tf_transformer.model.embeddings import PositionalEmbedding
 from tf_transformer.model.layer_norm import LayerNorm
@@ -52,8 +52,8 @@ def save(model: Transformer, source: Tokenizer, target: Tokenizer, path: Path, p
     """Write a model with its vocabularies to an empty folder, for at least `positions` positions."""
     try:
         from ctranslate2.specs import TransformerSpec, common_spec
-    except ImportError:
-        raise InputError("the package ctranslate2 is missing: pip install 'tf-transformer[ctranslate2]'") from None
+    except ImportError as error:
+        raise missing_extra("an export to CTranslate2", "ctranslate2", error) from None
     config = model.config
     if config["activation"] not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tf_transformer.errors import InputError
+from tf_transformer.errors import InputError, missing_extra
 from tf_transformer.importers.tensors import INDEX, KERAS, SAFETENSORS, TORCH, reads_torch
 
 NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
@@ -31,10 +31,11 @@ def download(name: str) -> Path:
         import huggingface_hub
         from huggingface_hub.constants import HF_HUB_OFFLINE
         from huggingface_hub.errors import RepositoryNotFoundError
-    except ImportError:
-        raise InputError(
-            f"{name}: there is no such folder. To download a model of that name from the Hugging Face Hub, "
-            "run pip install 'tf-transformer[hub]'"
+    except ImportError as error:
+        raise missing_extra(
+            f"{name}: there is no such folder, and downloading a model of that name from the Hugging Face Hub",
+            "hub",
+            error,
         ) from None
     try:
         if HF_HUB_OFFLINE:

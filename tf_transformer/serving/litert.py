@@ -8,7 +8,6 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
-from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.runs.signatures import (
     COUNT,
@@ -37,10 +36,8 @@ def load(path: Path) -> Signatures:
     Raises:
         InputError: the export is damaged, or the extra litert is not installed.
     """
-    try:
-        from tf_transformer.litert import Translator
-    except ImportError as error:
-        raise InputError(f"{path}: {error}") from None
+    from tf_transformer.litert import Translator
+
     translator = Translator.load(path)
     functions = Functions(translator)
     signatures = signatures_of(translator.decoding, bool(translator.source.languages), is_litert=True)

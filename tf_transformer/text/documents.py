@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tf_transformer.errors import InputError
+from tf_transformer.errors import missing_extra
 from tf_transformer.text.words import WIDE
 
 CLAUSE_END = re.compile(r"(?<=[,;:\u2013\u2014\u3001\uff0c\uff1a\uff1b])\s*(?=\S)")
@@ -49,8 +49,8 @@ def segmenter(language: str | None) -> Segment:
     """
     try:
         from sentencex import segment
-    except ImportError:
-        raise InputError("the package sentencex is missing: pip install 'tf-transformer[documents]'") from None
+    except ImportError as error:
+        raise missing_extra("cutting text into sentences", "documents", error) from None
     code = (language or "en").partition("_")[0]
 
     def cut(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
 from tf_transformer.config import Config, override
+from tf_transformer.config.sections import NEW
 from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION, NORMALIZATIONS
 from tf_transformer.data.prepared import Prepared
 from tf_transformer.data.preparing.plan import with_absolute_paths
@@ -60,10 +61,11 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
     config = _with_absolute_paths(config)
     if resumed:
         config = _with_what_stays(config, resumed)
-    if config.data.held_out_by is None:
-        prepared = config.data.prepared
-        split = Prepared(prepared).config["data"]["held_out_by"] if prepared else "source"
-        config = override(config, {"data": {"held_out_by": split}})
+    prepared = config.data.prepared
+    read = Prepared(prepared).config["data"] if prepared else NEW["data"]
+    for name in NEW["data"]:
+        if getattr(config.data, name) is None:
+            config = override(config, {"data": {name: read[name]}})
     if config.tokenizer.normalization is None and not (config.tokenizer.file or config.training.init_from):
         config = override(config, {"tokenizer": {"normalization": DEFAULT_NORMALIZATION}})
     if resumed:
@@ -138,7 +140,7 @@ def _with_what_stays(config: Config, resumed: RunDirectory) -> Config:
     """Return the config with what a resumed run began with and is not given again."""
     old, new = resumed.config.data, config.data
     init_from = config.training.init_from or resumed.config.training.init_from
-    text = {key: getattr(new, key) or getattr(old, key) for key in ("source", "target", "held_out_by")}
+    text = {key: getattr(new, key) or getattr(old, key) for key in ("source", "target", *NEW["data"])}
     normalization = config.tokenizer.normalization or resumed.config.tokenizer.normalization
     return override(
         config, {"data": text, "tokenizer": {"normalization": normalization}, "training": {"init_from": init_from}}

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tf_transformer.config import DecodingConfig
-from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import Described, is_export, is_litert
 from tf_transformer.runs.directory import RunDirectory
 
@@ -30,10 +29,8 @@ def open_translator(
     """
     path = model.path if isinstance(model, Described) else model
     if is_litert(path):
-        try:
-            from tf_transformer.litert import Translator as LiteRTTranslator
-        except ImportError as error:
-            raise InputError(str(error)) from None
+        from tf_transformer.litert import Translator as LiteRTTranslator
+
         return LiteRTTranslator.load(model, decoding)
     if is_export(path):
         from tf_transformer.translation.exported import ExportedTranslator

@@ -7,7 +7,7 @@ from protocol import serve, spec
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data import Pairs
-from tf_transformer.data.encoding import CHUNK, Limits, encode_packed
+from tf_transformer.data.encoding import CHUNK, LengthLimits, encode_packed
 from tf_transformer.data.prepared.shards import packed
 from tf_transformer.tokenizers.vocabulary import Vocabulary
 
@@ -22,7 +22,7 @@ pairs = Pairs(*lines)
 
 def ours() -> None:
     """Make a shard from the lines."""
-    packed(0, encode_packed(pairs, (vocabulary, vocabulary), Limits(DataConfig().max_length)))
+    packed(0, encode_packed(pairs, (vocabulary, vocabulary), LengthLimits(DataConfig().max_length)))
 
 
 def alone() -> None:
@@ -37,5 +37,5 @@ def work(way: str) -> None:
     {"ours": ours, "SentencePiece alone": alone}[way]()
 
 
-tokens = encode_packed(pairs, (vocabulary, vocabulary), Limits(DataConfig().max_length)).lengths.mean(axis=0)
+tokens = encode_packed(pairs, (vocabulary, vocabulary), LengthLimits(DataConfig().max_length)).lengths.mean(axis=0)
 serve(work, tokens=[round(float(side), 1) for side in tokens], pieces=vocabulary.vocab_size)

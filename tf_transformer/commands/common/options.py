@@ -13,7 +13,8 @@ from tf_transformer.errors import InputError
 from tf_transformer.text.batching import BATCH_TOKENS
 
 DATA_HELP = (
-    "a folder of SPLIT.LANG[.gz|.zst] files, a .tsv[.gz|.zst] of source TAB target, tfds:NAME[/CONFIG], toy or copy"
+    "a folder of SPLIT.LANG[.gz|.zst] files, a file of pairs (.tsv, .csv, .xlsx, .tmx, .xliff, .po or .ts), "
+    "tfds:NAME[/CONFIG], toy or copy"
 )
 
 
@@ -71,6 +72,7 @@ def add_settings(parser: Any, section: str, *keys: str, default: str | None = No
 
 
 METAVARS = {
+    "columns": "LANG=COLUMN,LANG=COLUMN",
     **dict.fromkeys(("source", "target", "source_language", "target_language"), "LANG"),
     "file": "FILE",
     "init_from": "RUN",

@@ -10,7 +10,7 @@ from tf_transformer import config
 from tf_transformer.commands.common.options import DATA_HELP, add_settings, settings_given
 from tf_transformer.config.idle import without_effect
 from tf_transformer.config.overrides import read_toml
-from tf_transformer.data.corpora import is_drawn, is_prepared
+from tf_transformer.data.corpora import has_columns, is_drawn, is_prepared
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
 
@@ -33,7 +33,7 @@ def add_text(parser: argparse.ArgumentParser, also: str = "") -> None:
         action="append",
         help=f"{DATA_HELP}{also}; required, here or in the TOML file; further ones are trained on as well",
     )
-    add_settings(parser, "data", "validation_corpus", "source", "target")
+    add_settings(parser, "data", "validation_corpus", "source", "target", "columns")
     add_settings(parser, "tokenizer", "vocab_size", default="the preset's")
     add_settings(parser, "tokenizer", "file")
     add_settings(parser, "training", "init_from")
@@ -99,7 +99,9 @@ def warn_of_idle(resolved: config.Config, layers: Iterable[Layer]) -> None:
         log.warning("%s", line)
     for name in ("data.held_out", "data.held_out_seed"):
         if name in given and resolved.data.corpus and not is_drawn(resolved.data):
-            log.warning("%s has no effect: only a .tsv is split by chance", name)
+            log.warning("%s has no effect: only files of pairs are split by chance", name)
+    if "data.columns" in given and resolved.data.corpus and not has_columns(resolved.data):
+        log.warning("data.columns has no effect: only tables have columns")
 
 
 def _without_auto(layer: Layer) -> Layer:

@@ -43,13 +43,13 @@ def is_regular(path: Path) -> bool:
     return not path.is_symlink() and (path.is_file() or not path.exists())
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text, all of it or, after an error, nothing."""
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, all of it or, after an error, nothing."""
     if not is_regular(path):
-        path.write_text(text, "utf-8")
+        path.write_bytes(content)
         return
     with atomic_write(path) as beside:
-        beside.write_text(text, "utf-8")
+        beside.write_bytes(content)
 
 
 @contextlib.contextmanager

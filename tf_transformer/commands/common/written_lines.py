@@ -2,7 +2,7 @@
 
 import argparse
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from tf_transformer.text.alignment import UNITS, pharaoh
 from tf_transformer.text.glossary import CASES, Glossary, TermsOf, terms_of_line
 from tf_transformer.text.translator import LineTranslator
 from tf_transformer.text.with_markup import WithMarkup
+from tf_transformer.text.with_memory import WithMemory
 from tf_transformer.text.with_terms import WithTerms
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def written_by(
     *,
     terms: TermsOf | None = None,
     language: str | None = None,
+    memory: Mapping[str, str] | None = None,
 ) -> Written:
     """Return the kind that the options choose.
 
@@ -152,6 +154,7 @@ def written_by(
         count: what `check` returned.
         terms: what `terms_by` returned.
         language: the language of the translations, as far as it is known.
+        memory: translations that go before those of the model, by their sources.
     """
     of_lines: LineTranslator = WithTerms(model, terms) if terms else model
     if options.mbr:
@@ -160,8 +163,10 @@ def written_by(
         return functools.partial(_aligned, of_lines, options.alignments)
     if options.scores or count > 1:
         return functools.partial(_n_best, of_lines, count, options.scores)
-    plain = WithMarkup(of_lines) if options.keep_markup else of_lines
-    return lambda lines, numbers: [[translation] for translation in plain.translate_strings(lines, numbers)]
+    translate = WithMarkup(of_lines).translate_strings if options.keep_markup else of_lines.translate_strings
+    if memory:
+        translate = WithMemory(translate, memory).translate_strings
+    return lambda lines, numbers: [[translation] for translation in translate(lines, numbers)]
 
 
 def _least_risk(

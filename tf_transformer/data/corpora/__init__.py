@@ -1,5 +1,6 @@
 """Parallel text from several sources, with one class for each kind of corpus."""
 
+from tf_transformer.data.corpora.files import ENDINGS
 from tf_transformer.data.corpora.languages import Direction, direction_of, without_direction
 from tf_transformer.data.corpora.opening import (
     MANIFEST,
@@ -8,6 +9,7 @@ from tf_transformer.data.corpora.opening import (
     check_scores,
     check_training_splits,
     directions,
+    has_columns,
     is_drawn,
     is_prepared,
     open_corpus,
@@ -22,6 +24,7 @@ from tf_transformer.data.corpora.opening import (
 )
 
 __all__ = [
+    "ENDINGS",
     "MANIFEST",
     "STANDARD_INPUT",
     "Direction",
@@ -30,6 +33,7 @@ __all__ = [
     "check_training_splits",
     "direction_of",
     "directions",
+    "has_columns",
     "is_drawn",
     "is_prepared",
     "open_corpus",

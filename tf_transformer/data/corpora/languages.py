@@ -1,11 +1,15 @@
-"""The direction in which a corpus is read."""
+"""The direction in which a corpus is read, and the languages that a file names."""
 
 import dataclasses
+import logging
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from tf_transformer.config import DataConfig
 from tf_transformer.errors import InputError
+
+log = logging.getLogger(__name__)
 
 Direction = tuple[str, str]
 """The languages of source and target."""
@@ -47,3 +51,138 @@ def languages_of(data: DataConfig) -> Direction:
     if data.source == data.target:
         raise InputError(f"--source and --target must differ. Received: {data.source} twice")
     return data.source, data.target
+
+
+def is_language(wanted: str, code: str) -> bool:
+    """Say whether a code that a file has, such as `en-US` or `de_DE.UTF-8`, is the wanted language, or a kind of it."""
+    wanted, code = normal_code(wanted), normal_code(code)
+    return code == wanted or code.startswith(f"{wanted}-")
+
+
+def language_there(wanted: str, there: Iterable[str], name: str) -> str:
+    """Return the code that a file has for a language: the same one, or the only one that is a kind of it.
+
+    Args:
+        wanted: the language.
+        there: the codes that the file has, as `normal_code` returns them.
+        name: the name of the file, for errors.
+
+    Raises:
+        InputError: it has none, or several kinds.
+    """
+    codes = sorted(there)
+    if normal_code(wanted) in codes:
+        return normal_code(wanted)
+    found = [code for code in codes if is_language(wanted, code)]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(found or codes) or "none"
+    if found:
+        raise InputError(f"{name} has several kinds of {wanted}: give one of {listed}. Received: {wanted}")
+    raise InputError(f"{name} has no language {wanted!r}. It has: {listed}")
+
+
+def is_turned(data: DataConfig, own: tuple[str | None, str | None], name: str) -> bool:
+    """Say whether a file whose languages are `own`, as far as it names them, is to be read from target to source.
+
+    Raises:
+        InputError: it has other languages than those that are asked for.
+    """
+    wanted = (data.source, data.target)
+
+    def fits(pair: tuple[str | None, str | None]) -> bool:
+        return all(is_language(one, code) for one, code in zip(wanted, pair, strict=True) if one and code)
+
+    if fits(own):
+        return False
+    if fits(own[::-1]):
+        return True
+    shown = " to ".join(one or "a language that it does not name" for one in own)
+    raise InputError(f"{name} is {shown}: give these. Received: --source {data.source} --target {data.target}")
+
+
+def warn_of_other(name: str, code: str | None, wanted: str | None) -> None:
+    """Warn of a file whose translations are in another language than those of the model, as far as both are known."""
+    if code and wanted and not (is_language(wanted, code) or is_language(code, wanted)):
+        log.warning("%s says that its translations are in %s, and they are made in %s", name, code, wanted)
+
+
+def language_named(text: str) -> str | None:
+    """Return the code of a language that is named by its code or its name, in English or in itself; None for others."""
+    name = text.partition("(")[0].strip().casefold()
+    code = normal_code(name)
+    return NAMES.get(name) or (code if code.partition("-")[0] in CODES else None)
+
+
+def normal_code(code: str) -> str:
+    """Return a code in the form in which codes are compared: `de_DE.UTF-8` is `de-de`."""
+    return code.strip().partition(".")[0].partition("@")[0].replace("_", "-").lower()
+
+
+CODES = {
+    code: tuple(name.replace("_", " ").casefold() for name in names.split())
+    for code, names in {
+        "af": "Afrikaans",
+        "ar": "Arabic العربية",
+        "az": "Azerbaijani azərbaycan",
+        "be": "Belarusian беларуская",
+        "bg": "Bulgarian български",
+        "bn": "Bangla Bengali বাংলা",
+        "bs": "Bosnian bosanski",
+        "ca": "Catalan català",
+        "cs": "Czech čeština",
+        "cy": "Welsh Cymraeg",
+        "da": "Danish dansk",
+        "de": "German Deutsch",
+        "el": "Greek Ελληνικά",
+        "en": "English",
+        "eo": "Esperanto",
+        "es": "Spanish español castellano",
+        "et": "Estonian eesti",
+        "eu": "Basque euskara",
+        "fa": "Persian Farsi فارسی",
+        "fi": "Finnish suomi",
+        "fr": "French français",
+        "ga": "Irish Gaeilge",
+        "gl": "Galician galego",
+        "he": "Hebrew עברית",
+        "hi": "Hindi हिन्दी",
+        "hr": "Croatian hrvatski",
+        "hu": "Hungarian magyar",
+        "hy": "Armenian հայերեն",
+        "id": "Indonesian Indonesia Bahasa_Indonesia",
+        "is": "Icelandic íslenska",
+        "it": "Italian italiano",
+        "ja": "Japanese 日本語",
+        "ka": "Georgian ქართული",
+        "kk": "Kazakh қазақ_тілі",
+        "ko": "Korean 한국어",
+        "lt": "Lithuanian lietuvių",
+        "lv": "Latvian latviešu",
+        "mk": "Macedonian македонски",
+        "ms": "Malay Melayu",
+        "mt": "Maltese Malti",
+        "nb": "Norwegian_Bokmål norsk_bokmål",
+        "nl": "Dutch Nederlands",
+        "no": "Norwegian norsk",
+        "pl": "Polish polski",
+        "pt": "Portuguese português",
+        "ro": "Romanian română",
+        "ru": "Russian русский",
+        "sk": "Slovak slovenčina",
+        "sl": "Slovenian slovenščina",
+        "sq": "Albanian shqip",
+        "sr": "Serbian српски",
+        "sv": "Swedish svenska",
+        "sw": "Swahili Kiswahili",
+        "ta": "Tamil தமிழ்",
+        "th": "Thai ไทย",
+        "tr": "Turkish Türkçe",
+        "uk": "Ukrainian українська",
+        "ur": "Urdu اردو",
+        "vi": "Vietnamese Tiếng_Việt",
+        "zh": "Chinese 中文",
+    }.items()
+}
+"""The languages that the headers of tables are searched for, by code, with their names as CLDR has them."""
+NAMES = {name: code for code, names in CODES.items() for name in names}

@@ -10,15 +10,16 @@ from typing import Any, Protocol
 from tf_transformer.config import DataConfig
 from tf_transformer.data.chunks import Chunk, joined
 from tf_transformer.data.corpora.built_in import BuiltIn
+from tf_transformer.data.corpora.drawn import Drawn
+from tf_transformer.data.corpora.files import ENDINGS, FILES, TABLES, listed
 from tf_transformer.data.corpora.folder import Folder
 from tf_transformer.data.corpora.languages import Direction, directed, direction_of, without_direction
 from tf_transformer.data.corpora.tfds import Tfds
-from tf_transformer.data.corpora.tsv import ENDINGS, Tsv
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.storage.lines import line_blocks, refuse_pipe
 
-KINDS = (BuiltIn, Tfds, Tsv, Folder)
+KINDS: tuple[type[BuiltIn | Tfds | Drawn | Folder], ...] = (BuiltIn, Tfds, *FILES, Folder)
 """The kinds of corpora; the first that takes a name opens it. Each has `takes(name)`, and is a `Corpus`."""
 STANDARD_INPUT = "-"
 """The name of a .tsv on standard input, which only `prepare` reads."""
@@ -63,7 +64,7 @@ def open_corpus(data: DataConfig) -> Corpus:
     data = directed(data)
     name = data.corpus
     if name is None:
-        raise InputError("no data: name a folder, a .tsv file, tfds:NAME, toy or copy with --data")
+        raise InputError("no data: name a folder, a file of pairs, tfds:NAME, toy or copy with --data")
     if is_prepared(name):
         raise InputError(
             f"--data {name} is a prepared corpus, which only train reads: name the corpus that it was prepared from"
@@ -75,9 +76,9 @@ def open_corpus(data: DataConfig) -> Corpus:
         raise InputError("--data -: only prepare reads standard input. Prepare the text, and train on the result")
     if Path(name).exists():
         refuse_pipe(Path(name))
-        raise InputError(f"--data {name}: a file must be a .tsv, .tsv.gz or .tsv.zst of source TAB target")
+        raise InputError(f"--data {name}: a file of pairs is a {listed()}. A plain text has no pairs")
     if "/" in name or "." in name:
-        raise InputError(f"--data {name}: there is no such folder and no such .tsv, .tsv.gz or .tsv.zst file")
+        raise InputError(f"--data {name}: there is no such folder and no such file, which may be a {listed()}")
     raise unknown("dataset", name, [form for kind in KINDS for form in kind.forms])
 
 
@@ -130,16 +131,21 @@ def paths_of(data: DataConfig) -> list[str]:
 
 
 def is_drawn(data: DataConfig) -> bool:
-    """Say whether one of the corpora is a .tsv, whose splits are drawn and whose pairs may have scores."""
-    return any(name.endswith(ENDINGS) or name == STANDARD_INPUT for name in _names(data))
+    """Say whether one of the corpora is a file, whose splits are drawn."""
+    return any(name.lower().endswith(ENDINGS) or name == STANDARD_INPUT for name in _names(data))
+
+
+def has_columns(data: DataConfig) -> bool:
+    """Say whether one of the corpora is a table, which has columns, and may have scores in one of them."""
+    return any(name.lower().endswith(TABLES) or name == STANDARD_INPUT for name in _names(data))
 
 
 def check_scores(data: DataConfig) -> None:
     """Raise InputError if the scores of pairs are limited, but no corpus can have any."""
-    if data.min_score is not None and not is_drawn(data):
+    if data.min_score is not None and not has_columns(data):
         raise InputError(
-            f"data.min_score reads scores from the third column of a .tsv: leave it out. Received: {data.min_score} "
-            f"for {data.corpus}, which has none"
+            f"data.min_score reads scores from a column of a table, such as a .tsv: leave it out. Received: "
+            f"{data.min_score} for {data.corpus}, which has none"
         )
 
 
@@ -152,10 +158,10 @@ def why_empty(data: DataConfig, split: str) -> str:
         return ""
     if files and not any(any(line_blocks(file, 1)) for file in files):
         return f": {files[0]} is empty"
-    if not isinstance(corpus, Tsv) or split == "train":
+    if not isinstance(corpus, Drawn) or split == "train":
         return ""
     return (
-        f": it has too few lines for data.held_out={data.held_out}, the share that is drawn. Give text of its own by "
+        f": it has too few pairs for data.held_out={data.held_out}, the share that is drawn. Give text of its own by "
         "--validation-data, or hold out a larger share, such as by --set data.held_out=0.1"
     )
 

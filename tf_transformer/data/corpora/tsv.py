@@ -1,55 +1,65 @@
-"""A file of lines `source TAB target`, from which the splits are drawn."""
+"""A file of lines `source TAB target`, as programs write it, or as spreadsheets do."""
 
-import hashlib
+import functools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from tf_transformer.config import DataConfig
-from tf_transformer.data.chunks import LINES, digest_of, split_lines
+from tf_transformer.data.chunks import LINES, Chunk, digest_of, split_lines
+from tf_transformer.data.corpora.columns import Columns, score_in
+from tf_transformer.data.corpora.drawn import PACKED, split_of
+from tf_transformer.data.corpora.separated import is_quoted, sample_of, separated
+from tf_transformer.data.corpora.table import Cells, Table, said_once
 from tf_transformer.data.pairs import Pairs
-from tf_transformer.errors import InputError, unknown
+from tf_transformer.errors import InputError
 from tf_transformer.storage.lines import decoded, line_blocks
 
-SPLITS = ("train", "val", "test")
-ENDINGS = (".tsv", ".tsv.gz", ".tsv.zst")
+PAIRS = Columns(2)
 
 
-class Tsv:
+class Tsv(Table):
     """The file that `data.corpus` names."""
 
     forms: tuple[str, ...] = ("a .tsv file that exists",)
-    is_path = True
-    needs_tensorflow = False
+    endings = tuple(f".tsv{packed}" for packed in PACKED)
 
-    def __init__(self, data: DataConfig):
-        self.data = data
-        self.path = Path(data.corpus or "")
-
-    @staticmethod
-    def takes(corpus: str) -> bool:
-        """Say whether this is such a file."""
-        return corpus.endswith(ENDINGS) and Path(corpus).is_file()
-
-    def splits(self) -> tuple[str, ...]:
-        """Return the names of the splits."""
-        return SPLITS
-
-    def check(self, split: str) -> None:
-        """Raise InputError for an unknown split."""
-        if split not in SPLITS:
-            raise unknown("split", split, SPLITS, where=f" of {self.path}")
-
-    def files(self, split: str) -> list[Path]:
-        """Return the file, which has all splits."""
-        return [self.path]
-
-    def chunks(self, split: str) -> Iterator["TsvLines"]:
-        """Yield chunks of lines, with the pairs of a split among them."""
+    def chunks(self, split: str) -> Iterator[Chunk]:
+        """Yield chunks of lines, with the pairs of a split among them, or of pairs where quotation marks are read."""
         self.check(split)
+        if self.is_quoted:
+            yield from super().chunks(split)
+            return
         for i, block in enumerate(line_blocks(self.path, LINES)):
-            yield TsvLines(self.data, os.fspath(self.path), 1 + i * LINES, block, split)
+            yield TsvLines(self.data, os.fspath(self.path), 1 + i * LINES, block, split, self.columns)
+
+    def cells(self) -> Cells:
+        """Yield all lines where fields are in quotation marks, or else the first ones."""
+        if self.is_quoted:
+            return separated(self.path, "\t")
+        lines, is_whole = sample_of(self.path)
+        whole = lines if is_whole else lines[:-1]
+        return ((number, line.split("\t")) for number, line in enumerate(decoded(whole, os.fspath(self.path)), 1))
+
+    @functools.cached_property
+    def is_quoted(self) -> bool:
+        """Whether its fields are in quotation marks, as spreadsheets write them."""
+        found = self.data.tsv != "plain" and is_quoted(*sample_of(self.path))
+        if found:
+            said_once(
+                f"{os.path.abspath(self.path)} is read as spreadsheets write it, without the quotation marks around "
+                "texts; --set data.tsv=plain keeps them"
+            )
+        return found
+
+    @functools.cached_property
+    def columns(self) -> Columns:
+        """Which columns hold the pairs."""
+        if self.data.tsv == "plain" and self.data.columns is not None:
+            raise InputError(f"data.tsv=plain takes no columns: leave one of them out. Received: {self.data.columns}")
+        is_narrow = len(next((cells for _, cells in self.cells()), [])) < 2  # blank, or named by its error
+        found = None if self.data.tsv == "plain" or is_narrow else super().columns
+        return found or (PAIRS if self.data.min_score is None else Columns(3, score=2))
 
 
 @dataclass(frozen=True)
@@ -63,49 +73,41 @@ class TsvLines:
     """number of the first line, from 1"""
     block: bytes
     split: str
+    columns: Columns = PAIRS
 
-    def read(self) -> tuple[Pairs, int]:
+    def read(self) -> tuple[Pairs, dict[str, int]]:
         """Return the pairs of the split, and how many training pairs were left out because of their scores."""
         rows, low = [], 0
-        wanted = self.data.min_score if self.split == "train" else None
+        width, source, target, score, has_header = self.columns
+        limit = self.data.min_score if self.split == "train" else None
         for number, line in enumerate(decoded(split_lines(self.block), self.name, self.first), self.first):
-            # A blank line is an empty pair, which is left out of training and counted.
-            columns = line.split("\t") if line else ["", ""]
-            is_scored = self.data.min_score is not None and bool(line)
-            if len(columns) != 2 + is_scored:
-                raise self._wrong_columns(number, columns)
-            if (self._split_of(*columns[:2]) if line else "train") != self.split:
+            if number == 1 and has_header:
                 continue
-            if wanted is not None and is_scored and not self._score(number, columns[2]) >= wanted:
+            # A blank line is an empty pair, which is left out of training and counted.
+            cells = line.split("\t") if line else [""] * width
+            if len(cells) != width:
+                raise self._wrong_columns(number, cells)
+            pair = cells[source], cells[target]
+            if (split_of(self.data, *pair) if line else "train") != self.split:
+                continue
+            if limit is not None and score is not None and line and not self._score(cells[score], number) >= limit:
                 low += 1
                 continue
-            rows.append((columns[0], columns[1]))
-        return Pairs.of(rows), low
+            rows.append(pair)
+        return Pairs.of(rows), {"score": low}
 
     def digest(self) -> str:
         """Return a digest of the text."""
         return digest_of(self.block)
 
-    def _wrong_columns(self, number: int, columns: list[str]) -> InputError:
-        what, hint = "2 columns, source TAB target", ""
-        if self.data.min_score is not None:
+    def _score(self, text: str, number: int) -> float:
+        return score_in(text, f"{self.name}, line {number}")
+
+    def _wrong_columns(self, number: int, cells: list[str]) -> InputError:
+        what, hint = f"{self.columns.width} columns, as line 1 has", ""
+        if self.columns == PAIRS:
+            what = "2 columns, source TAB target"
+            hint = "; cut -f1,2 keeps the first two" if len(cells) > 2 else ""
+        elif self.columns == Columns(3, score=2):
             what = "3 columns, source TAB target TAB score, because data.min_score is given"
-        elif len(columns) > 2:
-            hint = "; cut -f1,2 keeps the first two, and data.min_score reads scores from a third one"
-        return InputError(f"{self.name}, line {number} must have {what}{hint}. Received: {len(columns)}")
-
-    def _score(self, number: int, text: str) -> float:
-        try:
-            return float(text)
-        except ValueError:
-            raise InputError(f"{self.name}, line {number}: the score must be a number. Received: {text!r}") from None
-
-    def _split_of(self, source: str, target: str) -> str:
-        """Return the split of a pair. It depends only on the seed and the source, which all its translations share.
-
-        Of runs from before `data.held_out_by`, it depends on the target as well.
-        """
-        text = f"{source}\t{target}" if self.data.held_out_by == "pair" else source
-        digest = hashlib.sha256(f"{self.data.held_out_seed}\t{text}".encode()).digest()
-        place, held_out = int.from_bytes(digest[:8]) / 2**64, self.data.held_out
-        return "test" if place < held_out else "val" if place < 2 * held_out else "train"
+        return InputError(f"{self.name}, line {number} must have {what}{hint}. Received: {len(cells)}")

@@ -38,7 +38,7 @@ class Chosen(NamedTuple):
     given: int
     """number of pairs that the chunk has"""
     dropped: dict[str, int]
-    """number of pairs that are not chosen, by the reason: `score`, `equal` or `copy`"""
+    """number of pairs that are not chosen, by the reason: `equal`, `copy`, or one of the file"""
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class Choice:
             task: the chunk.
             duplicates: the pairs that equal earlier ones, as `duplicates_in` returns them; None chooses these too.
         """
-        pairs, low = task.chunk.read()
+        pairs, left_out = task.chunk.read()
         given = len(pairs.sources)
         keep = np.ones(given, bool) if duplicates is None else np.unpackbits(duplicates, count=given) == 0
-        dropped = {"score": low, "equal": given - int(keep.sum()), "copy": 0}
+        dropped = {**left_out, "equal": given - int(keep.sum()), "copy": 0}
         if self.drop_copies:
             copies = np.array([s == t and not is_blank(s) for s, t in zip(*pairs, strict=True)], bool)
             dropped["copy"] = int((keep & copies).sum())
             keep &= ~copies
         if not keep.all():
             pairs = Pairs.of(pair for pair, is_kept in zip(zip(*pairs, strict=True), keep, strict=True) if is_kept)
-        return Chosen(pairs, given + low, dropped)
+        return Chosen(pairs, given + sum(left_out.values()), dropped)

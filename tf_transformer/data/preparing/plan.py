@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from tf_transformer.config import Config, DataConfig, DecodingConfig, TokenizerConfig
+from tf_transformer.config.sections import NEW
 from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION
 from tf_transformer.data.corpora import Direction, absolute, directions, paths_of, renamed, training_data
 from tf_transformer.errors import InputError, unknown
@@ -34,7 +35,8 @@ class Plan:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that determine the result, as `override` takes them."""
-        data = dataclasses.asdict(self.data) | {"held_out_by": self.data.held_out_by or "source"}
+        given = {name: getattr(self.data, name) or value for name, value in NEW["data"].items()}
+        data = dataclasses.asdict(self.data) | given
         tokenizer = dataclasses.asdict(self.tokenizer)
         if self.vocabularies is None and self.tokenizer.file is None:  # one is to be trained
             tokenizer["normalization"] = name_of(self.tokenizer.normalization or DEFAULT_NORMALIZATION)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tf_transformer.config.sections import NEW
 from tf_transformer.data.chunks import digest_of
 from tf_transformer.data.corpora import MANIFEST, is_drawn, read, validation_data, validation_split, why_empty
 from tf_transformer.data.pairs import Pairs
@@ -26,7 +27,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.storage.atomic import atomic_write
 from tf_transformer.version import __version__
 
-DROPPED = ("score", "equal", "copy", "empty", "long", "ratio")
+DROPPED = ("score", "untranslated", "fuzzy", "unapproved", "obsolete", "equal", "copy", "empty", "long", "ratio")
 """The reasons for leaving out pairs, in the order in which they are checked."""
 
 log = logging.getLogger(__name__)
@@ -70,9 +71,10 @@ def difference(there: Prepared, plan: Plan, readable: Callable[[], Plan]) -> str
         readable: returns the plan with files that can be read; it is called if all but the text is the same.
     """
     before, now = there.config, json.loads(json.dumps(plan.settings()))
-    kept = before["data"]["held_out_by"]
-    if plan.data.held_out_by is None or not is_drawn(plan.data):  # it was not asked for, or does not matter
-        now["data"]["held_out_by"] = kept
+    kept = {name: before["data"][name] for name in NEW["data"]}
+    for name, value in kept.items():
+        if getattr(plan.data, name) is None or not is_drawn(plan.data):  # it was not asked for, or does not matter
+            now["data"][name] = value
     if plan.tokenizer.normalization is None:
         now["tokenizer"]["normalization"] = before["tokenizer"]["normalization"]
     if before != now:
@@ -83,7 +85,7 @@ def difference(there: Prepared, plan: Plan, readable: Callable[[], Plan]) -> str
     if given and [one.model for one in given] != [one.model for one in there.vocabularies]:
         return "was prepared with other tokenizers"
     read = readable()
-    text = fingerprints_of(dataclasses.replace(read, data=dataclasses.replace(read.data, held_out_by=kept)))
+    text = fingerprints_of(dataclasses.replace(read, data=dataclasses.replace(read.data, **kept)))
     same = [there.fingerprints[split]["fingerprint"] == text[split]["fingerprint"] for split in text]
     return None if all(same) else "was prepared from other text"
 
@@ -177,6 +179,10 @@ def words(plan: Plan) -> dict[str, str]:
     data = plan.data
     return {
         "score": f"below data.min_score={data.min_score}",
+        "untranslated": "without a translation",
+        "fuzzy": "with a translation marked as fuzzy",
+        "unapproved": "with a translation that is not approved",
+        "obsolete": "that are obsolete",
         "equal": "that equal an earlier pair",
         "copy": "whose source equals the target",
         "empty": "with an empty side",

@@ -1,0 +1,109 @@
+"""Tests of `tf-transformer translate` with files that are translated as files, and with a memory."""
+
+import io
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tf_transformer.commands.main import main
+
+
+def page(first: str, second: str) -> str:
+    return f"<p>{first}</p>\n<p>{second}</p>\n<pre>no</pre>\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("a.html").write_text(page("Open it.", "Wait a moment. Then go."))
+    Path("a.txt").write_text("a b c\n")
+    Path("a.csv").write_text("source,target\none,\ntwo,zwei\n")
+    Path("memory.tsv").write_text("Open it.\tÖffnen.\nThen go.\tDann los.\nX\t\n")
+    segment = '<tuv xml:lang="{}"><seg>{}</seg></tuv>'
+    unit = segment.format("en-US", "Open it.") + segment.format("de", "Mach auf.")
+    Path("memory.tmx").write_text(f"<tmx><body><tu>{unit}</tu></body></tmx>")
+    return tmp_path
+
+
+def translate(*arguments: str) -> int:
+    return main(["translate", "--model", "any", *arguments])
+
+
+def test_a_file_is_translated_as_a_file(shouting: list[int], files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert translate("--input", "a.html", "--output", "b.html", "--input", "a.csv", "--output", "b.csv") == 0
+    assert Path("b.html").read_text() == page("OPEN IT.", "WAIT A MOMENT. THEN GO.")
+    assert Path("b.csv").read_text() == "source,target\none,ONE\ntwo,zwei\n"
+    assert "a.html: 2 texts translated\n" in capsys.readouterr().err
+    assert translate("--input", "a.csv", "--output", "c.csv", "--overwrite-translations", "--columns", "en=1,de=2") == 0
+    assert Path("c.csv").read_text() == "source,target\none,ONE\ntwo,TWO\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--memory", "memory.tsv"], ("Öffnen.", "WAIT A MOMENT. THEN GO.")),
+        (["--memory", "memory.tsv", "--document"], ("Öffnen.", "WAIT A MOMENT. Dann los.")),
+        (["--memory", "memory.tmx:en-de"], ("Mach auf.", "WAIT A MOMENT. THEN GO.")),
+    ],
+)
+def test_a_memory_goes_before_the_model(
+    shouting: list[int], files: Path, capsys: pytest.CaptureFixture[str], options: list[str], expected: tuple[str, str]
+) -> None:
+    assert translate("--input", "a.html", "--output", "b.html", *options) == 0
+    assert Path("b.html").read_text() == page(*expected)
+    assert "a.html: 2 texts translated, 1 of them from the memory\n" in capsys.readouterr().err
+
+
+def test_a_file_may_go_to_standard_output(
+    shouting: list[int], files: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert translate("--input", "a.html") == 0
+    assert capsysbinary.readouterr().out.decode() == page("OPEN IT.", "WAIT A MOMENT. THEN GO.")
+
+
+def test_a_memory_for_lines(
+    shouting: list[int], files: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    raw = io.BytesIO(b"Open it.\nno\n\nOpen it.\nX\n")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=raw, isatty=lambda: False))
+    assert translate("--memory", "memory.tsv") == 0
+    assert capsysbinary.readouterr().out.decode() == "Öffnen.\nNO\n\nÖffnen.\nX\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--input", "a.html", "--input", "a.csv"], "give each --input an --output"),
+        (["--input", "a.html", "--input", "a.txt", "--output", "b", "--output", "c"], "give it without others"),
+        (["--input", "a.html", "--output", "b", "--n-best", "2"], "translated as a file: give it without --n-best"),
+        (["--input", "a.html", "--output", "b", "--alignments"], "translated as a file: give it without --n-best"),
+        (["--input", "a.html", "--output", "b", "--columns", "en=1,de=2"], "--columns is for a .csv"),
+        (["--input", "a.txt", "--output", "b", "--columns", "en=1,de=2"], "--columns is for files such as"),
+        (["--input", "a.txt", "--output", "b", "--overwrite-translations"], "--overwrite-translations is for files"),
+        (["--input", "a.csv", "--output", "b", "--columns", "en=1"], "columns must name two languages"),
+        (["--input", "a.txt", "--output", "b", "--memory", "memory.tsv", "--scores"], "--memory is for the best"),
+        (["--input", "a.txt", "--output", "b", "--memory", "copy"], "--memory must be a file of pairs"),
+        (["--input", "a.txt", "--output", "b", "--memory", "none.tmx"], "no such file"),
+        (["--input", "a.txt", "--output", "b", "--memory", "memory.tmx"], "needs the languages"),
+        (["--input", "a.html", "--output", "a.html"], "is named twice"),
+        (["--input", "none.po", "--output", "b"], "none.po: No such file"),
+    ],
+)
+def test_what_does_not_go_together(
+    shouting: list[int], files: Path, capsys: pytest.CaptureFixture[str], options: list[str], part: str
+) -> None:
+    assert translate(*options) == 2
+    out, err = capsys.readouterr()
+    assert part in err and err.count("\n") == 1 and out == ""
+    assert not Path("b").exists()
+
+
+def test_tags_are_where_attention_puts_them(copy_run: Path, tmp_path: Path) -> None:
+    text = '<p>a b c <a href="x">d e</a> f g<br>h i j k</p>\n'
+    (tmp_path / "a.html").write_text(text)
+    files = ["--input", str(tmp_path / "a.html"), "--output", str(tmp_path / "b.html")]
+    assert main(["translate", "--model", str(copy_run), *files]) == 0
+    written = (tmp_path / "b.html").read_text()
+    assert written.count('<a href="x">') == written.count("</a>") == 1 and written.endswith("</p>\n")

@@ -1,0 +1,334 @@
+"""Tests of files that are translated as files."""
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+from translate.storage import po, xliff
+
+from tf_transformer.config import DataConfig
+from tf_transformer.data.corpora import open_corpus, slots_of_text
+from tf_transformer.data.corpora.slots import Slot, filled, marked
+from tf_transformer.data.corpora.translated_file import TranslatedFile
+from tf_transformer.errors import InputError
+from tf_transformer.text.markup import MARKUP, stripped
+
+EN_DE = DataConfig(source="en", target="de")
+
+
+def translated(
+    path: Path, content: str | bytes, translate: Callable[[str], str], overwrites: bool = False, data: Any = EN_DE
+) -> tuple[str, list[str]]:
+    """What becomes of a file, and the texts that were translated."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    file = TranslatedFile(path, overwrites, data)
+    texts = [part.text for part in file.parts if isinstance(part, Slot)]
+    assert all("\n" not in text and text == text.strip() for text in texts)
+    return file.encoded(filled(file.parts, map(translate, texts))).decode(), texts
+
+
+def upper(text: str) -> str:
+    """A translator that keeps markup."""
+    ends = [match.end() for match in MARKUP.finditer(text)]
+    starts = [match.start() for match in MARKUP.finditer(text)]
+    between = zip([0, *ends], [*starts, len(text)], strict=True)
+    marks = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    return "".join(text[a:b].upper() + mark for (a, b), mark in zip(between, [*marks, ""], strict=True))
+
+
+def same(text: str) -> str:
+    return text
+
+
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><title>A &amp; B</title><style>p { color: red }</style>
+<script>if (a < b) document.write("<p>no</p>")</script></head><body class='a>b'>
+<!-- no --><h1>The  first
+heading</h1>
+<p>Click <a href="x?a=1&amp;b=2">here, <b>please</b></a> &lt;now&gt;<br>and <code>no()</code>&nbsp;wait.</p>
+<p translate="no">Acme <b>Inc</b></p><p><img src="x.png"> 12 </p><pre>no  no</pre>
+<p>Run <span class="notranslate">Acme</span>
+<ul><li>one<li>two</ul></body></html>
+"""
+
+
+def test_a_page(tmp_path: Path) -> None:
+    assert translated(tmp_path / "a.html", PAGE, same)[0] == PAGE
+    text, texts = translated(tmp_path / "a.html", PAGE, upper)
+    assert texts == [
+        "A & B",
+        "The  first heading",
+        "Click <g1>here, <g2>please</g2></g1> <now>",
+        "and <g1/>\xa0wait.",
+        "Run <g1/>",
+        "one",
+        "two",
+    ]
+    assert (
+        '<p>CLICK <a href="x?a=1&amp;b=2">HERE, <b>PLEASE</b></a> &lt;now&gt;<br>AND <code>no()</code>\xa0WAIT.</p>'
+        in text
+    )
+    tags = re.compile(r"<[/!a-z][^>]*>")
+    assert tags.findall(text) == tags.findall(PAGE)
+
+
+PIECES = st.sampled_from(
+    ["<p>", "</p>", "<b>", "</b>", "<br/>", "word ", "\n", "&amp;", "<!-- x -->", "<i a='>'>", "<", "é"]
+)
+
+
+@given(st.lists(PIECES).map("".join))
+def test_a_page_that_is_not_changed_stays(text: str) -> None:
+    parts = slots_of_text.page(text)
+    assert filled(parts, (part.text for part in parts if isinstance(part, Slot))) == text
+
+
+@given(st.lists(PIECES).map("".join))
+def test_marks_become_the_tags_again(text: str) -> None:
+    found = marked(text, same)
+    assert found.restored(found.text, same) in (text, None)
+    if "<" not in stripped(found.text).text:
+        assert all(mark in found.text for mark in found.tags)
+
+
+def test_lost_or_crossed_tags_are_not_written(tmp_path: Path) -> None:
+    page = "<p>a <b>b</b> <i>c</i></p>"
+    for wrong in ("a <g1>b <g3>c</g1></g3>", "a b <g3>c</g3>", "<g1></g1><g3></g3><g3></g3>", "</g1>a<g1> <g3>c</g3>"):
+        assert translated(tmp_path / "a.html", page, lambda _, wrong=wrong: wrong)[0] == page
+    swapped = "<p><i>C</i> A <b>B</b></p>"
+    assert translated(tmp_path / "a.html", page, lambda _: "<g3>C</g3> A <g1>B</g1>")[0] == swapped
+
+
+SRT = """1
+00:00:01,000 --> 00:00:02,500
+{\\an8}<i>The first line
+and the second one.</i>
+
+2
+00:00:03,000 --> 00:00:04,000
+- Who is there?
+- It is me.
+
+3
+00:00:05,000 --> 00:00:06,000
+
+4
+00:00:07,000 --> 00:00:08,000
+♪ 12 ♪
+5
+00:00:09,000 --> 00:00:10,000
+No line between.
+"""
+VTT = """WEBVTT - A title
+
+NOTE no --> no
+
+STYLE
+::cue { color: red }
+
+intro
+00:01.000 --> 00:02.000 align:start
+<v Ann>Hello, <c.loud>you</c>!"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_subtitles(tmp_path: Path, end: str) -> None:
+    for name, content in (("a.srt", SRT), ("a.vtt", VTT)):
+        content = content.replace("\n", end)
+        assert translated(tmp_path / name, content, same)[0] == content
+    text, texts = translated(tmp_path / "a.srt", "\ufeff" + SRT.replace("\n", end), upper)
+    assert len(texts) == 4 and texts[1:] == ["- Who is there?", "- It is me.", "No line between."]
+    changed = SRT.replace("The first line\nand the second one.", "THE FIRST LINE\nAND THE SECOND ONE.")
+    for line in texts[1:]:
+        changed = changed.replace(line, line.upper())
+    assert text == "\ufeff" + changed.replace("\n", end)
+    text, texts = translated(tmp_path / "a.vtt", VTT, upper)
+    assert text == VTT.replace("Hello", "HELLO").replace("you", "YOU") and len(texts) == 1
+
+
+XLIFF = """<?xml version='1.0' encoding="utf-8"?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="en" original='a'><body>
+  <trans-unit id="1">
+    <source>Open <g id="7">the &lt;file&gt;</g><x id="8"/> <ph id="9">&lt;br/></ph>&amp; more</source>
+    <alt-trans><target>no</target></alt-trans>
+  </trans-unit>
+  <trans-unit id="2" approved="yes"><source>done</source><target state="final">fertig</target></trans-unit>
+  <trans-unit id="3"><source>empty</source><target state="new"/></trans-unit>
+  <trans-unit id="4" translate="no"><source>Acme</source></trans-unit>
+  <trans-unit id="5"><source>12 %</source></trans-unit>
+</body></file></xliff>
+"""
+MT = 'state="needs-review-translation" state-qualifier="mt-suggestion"'
+
+
+def test_xliff(tmp_path: Path) -> None:
+    path = tmp_path / "a.xliff"
+    text, texts = translated(path, XLIFF, upper)
+    assert texts == ["Open <g1>the <file></g1><g3/> <g4/>& more", "empty"]
+    target = f'<target {MT}>OPEN <g id="7">THE &lt;file&gt;</g><x id="8"/> <ph id="9">&lt;br/></ph>&amp; MORE</target>'
+    expected = XLIFF.replace("more</source>", f"more</source>\n    {target}").replace(
+        "original='a'", "original='a' target-language=\"de\""
+    )
+    assert text == expected.replace('<target state="new"/>', f"<target {MT}>EMPTY</target>")
+    store = xliff.xlifffile.parsestring(text.encode())
+    assert [unit.isfuzzy() for unit in store.units if unit.target][:2] == [True, False]
+    path.write_text(text)
+    rows = list(open_corpus(DataConfig(corpus=str(path), source="en", target="de")).rows())
+    assert [row.why for row in rows] == ["unapproved", "", "unapproved", "untranslated", "untranslated"]
+    again, texts = translated(path, text, upper)
+    assert again == text and texts == []
+    text, texts = translated(path, XLIFF, upper, overwrites=True)
+    assert f'approved="no"><source>done</source><target {MT}>DONE</target>' in text and len(texts) == 3
+    etree.fromstring(text.encode())
+
+
+def test_xliff_2_in_utf_16(tmp_path: Path) -> None:
+    content = """<?xml version="1.0" encoding="UTF-16"?>
+<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0"
+srcLang="en"><file id="f"><unit id="1"><segment><source>Open <pc id="1">é</pc></source></segment>
+<segment state="final"><source>done</source><target>fertig</target></segment></unit></file></xliff>"""
+    path = tmp_path / "a.xlf"
+    path.write_bytes(b"\xfe\xff" + content.encode("utf-16-be"))
+    file = TranslatedFile(path, False, EN_DE)
+    written = file.encoded(filled(file.parts, (upper(part.text) for part in file.parts if isinstance(part, Slot))))
+    assert written.startswith(b"\xfe\xff")
+    expected = content.replace('srcLang="en"', 'srcLang="en" trgLang="de"').replace(
+        "<segment>", '<segment state="initial">'
+    )
+    target = '<target>OPEN <pc id="1">É</pc></target>'
+    assert written[2:].decode("utf-16-be") == expected.replace("é</pc></source>", f"é</pc></source>{target}")
+    etree.fromstring(written)
+
+
+CATALOGUE = r"""msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\n"
+"Plural-Forms: nplurals=2; plural=(n != 1);\n"
+
+#: a.c:1
+msgid "open \"it\"\n"
+"and %s\n"
+msgstr ""
+
+#, c-format
+msgctxt "menu"
+msgid "%d file"
+msgid_plural "%d files"
+msgstr[0] ""
+msgstr[1] ""
+
+msgid "done"
+msgstr "fertig"
+
+msgid "%d"
+msgstr ""
+
+#~ msgid "old"
+#~ msgstr ""
+"""
+FILLED = r"""msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\n"
+"Plural-Forms: nplurals=2; plural=(n != 1);\n"
+
+#: a.c:1
+#, fuzzy
+msgid "open \"it\"\n"
+"and %s\n"
+msgstr ""
+"OPEN \"IT\"\n"
+"AND %s\n"
+
+#, fuzzy, c-format
+msgctxt "menu"
+msgid "%d file"
+msgid_plural "%d files"
+msgstr[0] "%d FILE"
+msgstr[1] "%d FILES"
+
+msgid "done"
+msgstr "fertig"
+
+msgid "%d"
+msgstr ""
+
+#~ msgid "old"
+#~ msgstr ""
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_catalogue(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "a.po"
+    text, texts = translated(path, CATALOGUE.replace("\n", end), upper)
+    assert texts == ['open "it"', "and %s", "%d file", "%d files"]
+    assert text == FILLED.replace("\n", end)
+    assert translated(path, text, upper) == (text, [])
+    assert 'msgstr "DONE"' in translated(path, text, upper, overwrites=True)[0]
+    assert [unit.isfuzzy() for unit in po.pofile.parsestring(FILLED.encode()).units][1:5] == [True, True, False, False]
+    if shutil.which("msgfmt") and end == "\n":
+        subprocess.run(["msgfmt", "--check", "-o", "/dev/null", "-"], input=text.encode(), check=True)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+def test_cells_of_a_csv(tmp_path: Path, separator: str, quoting: int) -> None:
+    rows = [
+        ("id", "English", "German"),
+        ("1", 'say "a", b', ""),
+        ("2", "c\nd", "fertig"),
+        ("3", "12", ""),
+        ("4", "e;f\tg", ""),
+    ]
+    written = io.StringIO()
+    csv.writer(written, delimiter=separator, quoting=quoting).writerows(rows)
+    path = tmp_path / "a.csv"
+    text, texts = translated(path, written.getvalue(), upper)
+    assert texts == ['say "a", b', "e;f\tg"]
+    found = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    assert found == [[*row[:2], row[2] or (upper(row[1]) if row[0] in "14" else "")] for row in rows]
+    assert translated(path, text, upper) == (text, [])
+    with pytest.raises(InputError, match="no header that names the languages"):
+        translated(path, text, upper, data=DataConfig(source="en", target="fr"))
+    data = DataConfig(columns="en=2,de=3")
+    assert len(translated(path, text, upper, overwrites=True, data=data)[1]) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("a.xliff", XLIFF[:-9], "broken XML"),
+        ("a.xliff", '<!DOCTYPE x [<!ENTITY a "b">]><xliff/>', "line 1 has an entity"),
+        ("a.html", b"<p>ok</p>\n<p>\xe4</p>", "a.html, line 2: not UTF-8"),
+        ("a.po", "msgid a\n", "line 1 is no line of a .po"),
+        ("a.csv", "a,b\nc\n", "line 2 must have 2 columns. Received: 1"),
+        ("a.csv", 'a,b\n"c,d\n', "line 2: its quotation marks"),
+        ("a.csv", "a,b,c\n", "--columns en=1,de=2"),
+    ],
+)
+def test_files_that_cannot_be_translated(tmp_path: Path, name: str, content: str | bytes, part: str) -> None:
+    with pytest.raises(InputError, match=re.escape(part)):
+        translated(tmp_path / name, content, same)
+
+
+def test_what_an_encoding_does_not_have(tmp_path: Path) -> None:
+    content = CATALOGUE.replace("UTF-8", "ISO-8859-1").encode("latin-1")
+    with pytest.raises(InputError, match="ISO8859-1, which has no '€'"):
+        translated(tmp_path / "a.po", content, lambda text: "€")
+    page = b'<meta charset="iso-8859-1"><p>\xe4</p>'
+    assert translated(tmp_path / "a.html", page, lambda text: "€")[0] == '<meta charset="iso-8859-1"><p>&#8364;</p>'
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tf_transformer.data.corpora.translated_file.LARGEST", 100)
+    with pytest.raises(InputError, match="cut it into several files"):
+        translated(tmp_path / "a.html", "a" * 101, same)

@@ -1,0 +1,114 @@
+"""Files that `translate` translates as files, and the memory that goes before the model."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from tf_transformer.commands.common.text_files import write_whole
+from tf_transformer.config import DataConfig
+from tf_transformer.data.corpora import open_corpus
+from tf_transformer.data.corpora.drawn import Drawn
+from tf_transformer.data.corpora.slots import Slot, filled
+from tf_transformer.data.corpora.translated_file import ENDINGS, TranslatedFile
+from tf_transformer.errors import InputError
+
+NOT_OF_FILES = ("n_best", "scores", "line_numbers", "alignments", "mbr")
+"""What writes lists instead of a text."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what is for such files alone, and the memory."""
+    parser.add_argument(
+        "--overwrite-translations",
+        action="store_true",
+        help="translate also what has a translation in an .xliff, .po or .csv (default: it stays)",
+    )
+    parser.add_argument(
+        "--columns",
+        metavar="LANG=COLUMN,LANG=COLUMN",
+        help="the columns of a .csv that hold source and translation, such as en=2,de=3 (default: as its header says)",
+    )
+    parser.add_argument(
+        "--memory",
+        metavar="FILE",
+        help="a .tmx or another file of pairs, such as memory.tmx or memory.tmx:en-de: what it has is taken from it "
+        "(default: none)",
+    )
+
+
+def are_whole(options: argparse.Namespace) -> bool:
+    """Say whether the inputs are translated as files.
+
+    Raises:
+        InputError: some are; or the options do not fit.
+    """
+    whole = [name for name in options.input if TranslatedFile.takes(name)]
+    if options.memory is not None and any(_given(options, name) for name in NOT_OF_FILES):
+        raise InputError(f"--memory is for the best translations: give it without {_listed()}")
+    if not whole:
+        for option in ("overwrite_translations", "columns"):
+            if getattr(options, option):
+                raise InputError(
+                    f"--{option.replace('_', '-')} is for files such as {', '.join(ENDINGS)}: leave it out"
+                )
+        return False
+    if len(whole) < len(options.input):
+        raise InputError(f"{whole[0]} is translated as a file: give it without others. Received: {options.input}")
+    if any(_given(options, name) for name in NOT_OF_FILES):
+        raise InputError(f"{whole[0]} is translated as a file: give it without {_listed()}")
+    if len(options.output or [None]) != len(whole):
+        raise InputError(
+            f"{whole[0]} is translated as a file: give each --input an --output. Received: {len(options.output)}"
+        )
+    if options.columns and not any(name.lower().endswith(".csv") for name in whole):
+        raise InputError(f"--columns is for a .csv. Received: --columns {options.columns} with {whole[0]}")
+    return True
+
+
+def _given(options: argparse.Namespace, name: str) -> bool:
+    value = getattr(options, name)
+    return value > 1 if name == "n_best" else bool(value)
+
+
+def _listed() -> str:
+    return ", ".join(f"--{name.replace('_', '-')}" for name in NOT_OF_FILES)
+
+
+def read_memory(name: str, data: DataConfig) -> dict[str, str]:
+    """Return the translations of a memory by their sources. Of several for one source, the last is taken.
+
+    Raises:
+        InputError: it is no file of pairs, or cannot be read.
+    """
+    corpus = open_corpus(DataConfig(corpus=name, source=data.source, target=data.target))
+    if not isinstance(corpus, Drawn):
+        raise InputError(f"--memory must be a file of pairs, such as a .tmx. Received: {name}")
+    return {row.source.strip(): row.target for row in corpus.rows() if row.target and not row.why}
+
+
+def translate_file(
+    file: TranslatedFile,
+    output: str | None,
+    translate: Callable[[Iterable[str]], Iterator[str]],
+    memory: Mapping[str, str],
+) -> int:
+    """Translate a file, and return how many texts of it were translated.
+
+    Args:
+        file: the file.
+        output: where its translation goes; None for standard output.
+        translate: translates texts, one after the other.
+        memory: translations that are known, by their sources.
+    """
+    texts = [part.text for part in file.parts if isinstance(part, Slot)]
+    made = translate([text for text in texts if text not in memory])
+    done = filled(file.parts, iter([memory[text] if text in memory else next(made) for text in texts]))
+    if output is None:
+        sys.stdout.buffer.write(file.encoded(done))
+    else:
+        write_whole(Path(output), file.encoded(done))
+    known = sum(text in memory for text in texts)
+    from_memory = f", {known:,} of them from the memory" if memory else ""
+    print(f"{file.path}: {len(texts):,} texts translated{from_memory}", file=sys.stderr)
+    return len(texts)

@@ -1,0 +1,167 @@
+"""Which columns of a table hold the sentences, and whether its first line is a header."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tf_transformer.config import DataConfig
+from tf_transformer.data.corpora.languages import is_language, language_named
+from tf_transformer.errors import InputError
+
+SCORE = "score"
+SOURCE_WORDS = {"source", "src", "source text", "source segment", "source sentence", "original", "text", "sentence"}
+TARGET_WORDS = {"target", "tgt", "trg", "target text", "target segment", "target sentence", "translation", "translated"}
+"""What headers call the two sides if they name no language."""
+SHOWN = 3
+"""How many lines of a table an error shows."""
+
+
+class Columns(NamedTuple):
+    """How a table holds pairs. Columns are counted from 0."""
+
+    width: int
+    """how many columns each line has"""
+    source: int = 0
+    target: int = 1
+    score: int | None = None
+    has_header: bool = False
+
+
+def score_in(text: str, where: str) -> float:
+    """Return the score of a pair."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{where}: the score must be a number. Received: {text!r}") from None
+
+
+def columns_of(lines: Sequence[Sequence[str]], data: DataConfig, name: str) -> Columns:
+    """Return how a table holds pairs.
+
+    Args:
+        lines: its first lines, at least one.
+        data: the languages, the columns if they are given, and whether pairs have scores.
+        name: the name of the table, for errors.
+
+    Raises:
+        InputError: the columns of the sentences are not known, or there are none as they are given.
+    """
+    first, has_scores = [cell.strip() for cell in lines[0]], data.min_score is not None
+    if data.columns is not None:
+        return _given(first, data, name, lines)
+    named = [language_named(cell) for cell in first]
+    scores = [i for i, cell in enumerate(first) if cell.casefold() == SCORE] if has_scores else []
+    pair = _by_languages(first, named, data) or _by_words(first)
+    is_narrow = len(first) == 2 + has_scores
+    if pair is not None:
+        if has_scores and not scores:
+            raise _unclear(name, "no column of its header is called score", lines, data)
+        return Columns(len(first), *pair, scores[0] if has_scores else None, has_header=True)
+    if not is_narrow:
+        why = f"it has {len(first)} columns, and no header that names the languages"
+        if len([code for code in named if code]) > 1 and not (data.source and data.target):
+            why = f"it has {len(first)} columns, of which --source and --target choose by the languages in the header"
+        raise _unclear(name, why, lines, data)
+    if named[0] and named[1] and named[0] != named[1]:
+        if data.source and data.target:
+            raise InputError(
+                f"{name}, line 1 is a header, {' and '.join(first)}: give these languages, or --set data.tsv=plain if "
+                f"it is a pair. Received: --source {data.source} --target {data.target}"
+            )
+        return Columns(len(first), 0, 1, 2 if has_scores else None, has_header=True)
+    return Columns(len(first), 0, 1, 2 if has_scores else None)
+
+
+def _by_languages(first: list[str], named: list[str | None], data: DataConfig) -> tuple[int, int] | None:
+    """Return the columns whose header names the languages that are asked for, if one column does for each."""
+    found = []
+    for wanted in (data.source, data.target):
+        if not wanted:
+            return None
+        exact = [i for i, cell in enumerate(first) if cell.casefold() == wanted.casefold()]
+        kinds = [i for i, code in enumerate(named) if code and (is_language(wanted, code) or is_language(code, wanted))]
+        found.append(exact or kinds)
+    source, target = found
+    return (source[0], target[0]) if len(source) == len(target) == 1 and source != target else None
+
+
+def _by_words(first: list[str]) -> tuple[int, int] | None:
+    """Return the columns whose header calls them source and target."""
+    cells = [re.sub(r"[\s_]+", " ", cell.casefold()) for cell in first]
+    source, target = ([i for i, cell in enumerate(cells) if cell in words] for words in (SOURCE_WORDS, TARGET_WORDS))
+    return (source[0], target[0]) if len(source) == len(target) == 1 else None
+
+
+def _given(first: list[str], data: DataConfig, name: str, lines: Sequence[Sequence[str]]) -> Columns:
+    """Return the columns that `data.columns` gives."""
+    places: dict[str, int] = {}
+    has_header = False
+    for language, column in parsed(data.columns or "").items():
+        if column.isdecimal() and int(column):
+            if int(column) > len(first):
+                raise _unclear(name, f"it has no column {column}", lines, data)
+            places[language] = int(column) - 1
+            continue
+        found = [i for i, cell in enumerate(first) if cell.casefold() == column.casefold()]
+        if len(found) != 1:
+            raise _unclear(name, f"{len(found) or 'no'} columns of its first line are called {column!r}", lines, data)
+        places[language], has_header = found[0], True
+    score = places.pop(SCORE, None)
+    if (score is None) != (data.min_score is None):
+        needs = "data.min_score needs a column of scores, such as score=3"
+        what = needs if score is None else "a column of scores is for data.min_score, which is not given"
+        raise InputError(f"{what}. Received: --columns {data.columns}")
+    source, target = _sides(list(places), data)
+    pair = places[source], places[target]
+    words = [first[i] for i in pair]
+    named = [language_named(word) for word in words]
+    has_header |= _by_words(words) is not None or (None not in named and named[0] != named[1])
+    return Columns(len(first), *pair, score, has_header)
+
+
+def _sides(languages: list[str], data: DataConfig) -> tuple[str, str]:
+    """Return which of the languages of `--columns` is the source and which the target."""
+    if not (data.source and data.target):
+        return languages[0], languages[1]
+    for source, target in (languages, reversed(languages)):
+        if is_language(data.source, source) and is_language(data.target, target):
+            return source, target
+    raise InputError(
+        f"--columns must name the languages of --source and --target. Received: --columns {data.columns} with "
+        f"--source {data.source} --target {data.target}"
+    )
+
+
+def parsed(columns: str) -> dict[str, str]:
+    """Return the columns that `data.columns` gives, by language.
+
+    Raises:
+        InputError: it is written otherwise, or does not name two languages.
+    """
+    parts = [part.partition("=") for part in columns.split(",")]
+    found = {language.strip(): column.strip() for language, _, column in parts}
+    if not all(language.strip() and column.strip() for language, _, column in parts) or len(found) != len(parts):
+        found = {}
+    if len(found) - (SCORE in found) != 2:
+        raise InputError(
+            "columns must name two languages, each with the number of its column or the name that the header gives it, "
+            f"such as en=2,de=3 or en=English,de=German. Received: {columns!r}"
+        )
+    return found
+
+
+def _unclear(name: str, why: str, lines: Sequence[Sequence[str]], data: DataConfig) -> InputError:
+    """Return the error for a table whose columns are not known, with its first lines."""
+    languages = f"{data.source or 'en'}=1,{data.target or 'de'}=2"
+    scores = ",score=3" if data.min_score is not None else ""
+    shown = "; ".join(
+        f"line {number}: {' | '.join(_short(cell) for cell in line)}" for number, line in enumerate(lines[:SHOWN], 1)
+    )
+    return InputError(
+        f"{name}: {why}. Name the columns of the sentences, such as by --columns {languages}{scores}. Received: {shown}"
+    )
+
+
+def _short(text: str, most: int = 30) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"

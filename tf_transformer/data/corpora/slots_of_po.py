@@ -1,0 +1,104 @@
+"""A .po as a file with slots: the translations that are missing."""
+
+import re
+from pathlib import Path
+
+from tf_transformer.data.corpora.languages import warn_of_other
+from tf_transformer.data.corpora.po import LINE, escaped, header_of, unescaped
+from tf_transformer.data.corpora.slots import Parts, Slot, apart, has_words
+from tf_transformer.errors import InputError
+
+
+class _Entry:
+    """The lines of an entry that are of use, by their numbers."""
+
+    def __init__(self, first: int):
+        self.first = first
+        self.flags: int | None = None
+        self.texts: dict[str, str] = {}
+        self.lines: dict[str, tuple[int, int]] = {}
+        """the lines of each string, by its keyword"""
+
+
+def parts_of(text: str, path: Path, overwrites: bool, language: str | None) -> Parts:
+    """Return the parts of a .po.
+
+    Args:
+        text: the file.
+        path: its name, for errors.
+        overwrites: whether translations that are there are made again.
+        language: the language of the translations, if it is known.
+
+    Raises:
+        InputError: a line is none of a catalogue.
+    """
+    lines = text.splitlines(keepends=True) if "\r" not in text else re.findall(r"[^\n]*\n|[^\n]+", text)
+    parts: list[str | Slot | list[str | Slot]] = list(lines)
+    for entry in _entries(lines, path):
+        if not entry.texts.get("msgid"):
+            warn_of_other(str(path), header_of(entry.texts).get("language"), language)
+            continue
+        strings = [key for key in entry.texts if key.startswith("msgstr")]
+        if any(entry.texts[key] for key in strings) and not overwrites:
+            continue
+        if not has_words(entry.texts["msgid"]):
+            continue
+        end = re.search(r"\r?\n?$", lines[entry.first])[0] or "\n"  # type: ignore[index]
+        for key in strings:
+            is_plural = "msgid_plural" in entry.texts and (key != "msgstr[0]" or len(strings) == 1)
+            first, last = entry.lines[key]
+            parts[first] = _string(key, entry.texts["msgid_plural" if is_plural else "msgid"], end)
+            for number in range(first + 1, last + 1):
+                parts[number] = ""
+        if entry.flags is None:
+            place = min(number for number, _ in entry.lines.values())
+            parts[place] = [f"#, fuzzy{end}", *_listed(parts[place])]
+        elif not re.search(r"\bfuzzy\b", lines[entry.flags]):
+            parts[entry.flags] = lines[entry.flags].replace("#,", "#, fuzzy,", 1)
+    return [one for part in parts for one in _listed(part)]
+
+
+def _listed(part: str | Slot | list[str | Slot]) -> list[str | Slot]:
+    return part if isinstance(part, list) else [part]
+
+
+def _string(key: str, text: str, end: str) -> list[str | Slot]:
+    """Return the lines of a string, whose lines of text are slots of their own."""
+    pieces = re.findall(r"[^\n]*\n|[^\n]+", text)
+    parts: list[str | Slot] = [f"{key} " if len(pieces) == 1 else f'{key} ""{end}']
+    for piece in pieces:
+        before, inner, after = apart(piece)
+        if not has_words(inner):
+            parts.append(f'"{escaped(piece)}"{end}')
+            continue
+
+        def write(translation: str, before: str = before, after: str = after) -> str:
+            return f'"{escaped(before + translation + after)}"{end}'
+
+        parts.append(Slot(inner, write))
+    return parts
+
+
+def _entries(lines: list[str], path: Path) -> list[_Entry]:
+    """Return the entries, without those that are obsolete."""
+    found = [_Entry(0)]
+    key = ""
+    for number, line in enumerate(lines):
+        stripped = line.strip().removeprefix("\ufeff")
+        entry = found[-1]
+        begins = stripped.startswith(("#", "msgctxt", "msgid")) and not stripped.startswith("msgid_plural")
+        if begins and any(text.startswith("msgstr") for text in entry.texts):
+            entry = _Entry(number)
+            found.append(entry)
+            key = ""
+        if stripped.startswith("#,"):
+            entry.flags = number
+        if not stripped or stripped.startswith("#"):
+            continue
+        match = LINE.fullmatch(stripped)
+        if match is None or not (match["key"] or key):
+            raise InputError(f"{path}, line {number + 1} is no line of a .po: {stripped[:60]!r}")
+        key = match["key"] or key
+        entry.texts[key] = entry.texts.get(key, "") + unescaped(match["text"])
+        entry.lines[key] = entry.lines.get(key, (number,))[0], number
+    return found

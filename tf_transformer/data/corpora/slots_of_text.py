@@ -1,0 +1,146 @@
+"""Subtitles and pages as files with slots: all of their text."""
+
+import html
+import re
+
+from tf_transformer.data.corpora.drawn import in_one_line
+from tf_transformer.data.corpora.slots import TAG, Parts, Slot, apart, has_words, marked, nested_pairs
+
+TIME = re.compile(r"^[^\n]*-->[^\n]*\n", re.MULTILINE)
+BLANK, NUMBER = re.compile(r"\n[ \t]*\r?\n"), re.compile(r"\n\d+[ \t]*\r?\n\Z")
+CUE_TAG = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}|\{[^{}]*\}")
+"""A tag of subtitles; a style such as {\\an8}."""
+INLINE = re.compile(
+    r"</?(?:a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|img|ins|kbd|label|mark|q|rp|rt|ruby|s|samp|"
+    r"small|span|strike|strong|sub|sup|time|tt|u|var|wbr)(?=[\s/>])",
+    re.IGNORECASE,
+)
+"""The tags of a page that stand within sentences; all others separate texts."""
+HIDDEN = re.compile(
+    r"<(?P<hidden>script|style|pre|code|kbd|samp|var|textarea|svg|math)\b[^>]*>.*?</(?P=hidden)\s*>",
+    re.DOTALL | re.IGNORECASE,
+)
+"""What is no text of a page, whatever it contains."""
+KEPT = re.compile(r"\btranslate\s*=\s*[\"']?no\b|\bclass\s*=\s*[\"'][^\"']*\bnotranslate\b", re.IGNORECASE)
+"""What says of an element that it is not translated."""
+WHOLE = re.compile(
+    rf"<(?P<kept>\w+)\b[^>]*(?:{KEPT.pattern})[^>]*>.*?</(?P=kept)\s*>|"
+    rf"{HIDDEN.pattern}|{TAG.pattern}",
+    re.DOTALL | re.IGNORECASE,
+)
+"""What becomes one mark in a text."""
+
+
+def subtitles(text: str) -> Parts:
+    """Return the parts of an .srt or .vtt: the text of each cue is a slot."""
+    parts: Parts = []
+    place = 0
+    times = list(TIME.finditer(text))
+    for time, following in zip(times, [*times[1:], None], strict=True):
+        # A cue ends at a blank line, and if there is none, before the number of the next one.
+        end = BLANK.search(text, time.end() - 1, following.start() if following else len(text))
+        stop = following.start() if following else len(text)
+        if end:
+            stop = max(end.start(), time.end())
+        elif following and (number := NUMBER.search(text, time.end() - 1, stop)):
+            stop = max(number.start() + 1, time.end())
+        content = text[time.end() : stop]
+        if has_words(CUE_TAG.sub("", content)):
+            parts += [text[place : time.end()], *_cue(content)]
+            place = stop
+    return [*parts, text[place:]]
+
+
+def _cue(content: str) -> Parts:
+    """Return the slots of a cue: each line where each is of another speaker, or else all of its lines."""
+    lines = content.splitlines(keepends=True)
+    if len(lines) > 1 and all(re.match(r"(?:<[^<>]*>)*\s*[-–—]", line) for line in lines):
+        return [part for line in lines for part in _lines(line)]
+    return _lines(content)
+
+
+def _lines(content: str) -> Parts:
+    before, inner, after = apart(content)
+    found = marked(inner, str, CUE_TAG)
+    lines, new_line = inner.count("\n") + 1, "\r\n" if "\r\n" in inner else "\n"
+    text = in_one_line(found.text)
+
+    def write(translation: str) -> str:
+        restored = inner if translation == text else found.restored(translation, str)
+        if restored is None:
+            restored = found.restored(text, str) or inner
+        return restored if restored == inner else new_line.join(_in_lines(restored, lines))
+
+    return [before, Slot(text, write), after]
+
+
+def _in_lines(text: str, count: int) -> list[str]:
+    """Cut a text at spaces into lines of about the same length."""
+    lines = []
+    for left in range(count, 1, -1):
+        middle = len(text) // left
+        spaces = [found.start() for found in re.finditer(r"\s+(?![^<>]*>)", text)]
+        if not spaces:
+            break
+        cut = min(spaces, key=lambda place: abs(place - middle))
+        lines.append(text[:cut])
+        text = text[cut:].lstrip()
+    return [*lines, text]
+
+
+def page(text: str) -> Parts:
+    """Return the parts of an .html: each text between tags that separate texts is a slot."""
+    parts: Parts = []
+    waiting = ""
+    for piece, is_of_text in [*_pieces(text), ("", False)]:
+        if is_of_text:
+            waiting += piece
+            continue
+        parts += [*_sentence(waiting), piece]
+        waiting = ""
+    return parts
+
+
+def _pieces(text: str) -> list[tuple[str, bool]]:
+    """Return a page in pieces, and whether each belongs to a text: text, inline tags, and what is hidden in a text."""
+    found: list[tuple[str, bool]] = []
+    tags = list(TAG.finditer(text))
+    closes = nested_pairs([tag[0].lower() for tag in tags])
+    place = number = 0
+    while number < len(tags):
+        tag = tags[number]
+        if tag.start() < place:
+            number += 1
+            continue
+        if tag.start() > place:
+            found.append((text[place : tag.start()], True))
+        end = tag.end()
+        if hidden := HIDDEN.match(text, tag.start()):
+            end = hidden.end()
+        elif KEPT.search(tag[0]) and number in closes:
+            end = tags[closes[number]].end()
+        found.append((text[tag.start() : end], INLINE.match(tag[0]) is not None))
+        place = end
+        number += 1
+    if place < len(text):
+        found.append((text[place:], True))
+    return found
+
+
+def _sentence(raw: str) -> Parts:
+    """Return the parts of a text with inline tags; those around all of it are none of the slot."""
+    before, inner, after = apart(raw)
+    if not has_words(html.unescape(WHOLE.sub("", inner))):
+        return [raw]
+    found = marked(inner, html.unescape, WHOLE)
+    text = in_one_line(found.text)
+
+    def write(translation: str) -> str:
+        restored = inner if translation == text else found.restored(translation, _escaped)
+        return inner if restored is None else restored
+
+    return [before, Slot(text, write), after]
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False)

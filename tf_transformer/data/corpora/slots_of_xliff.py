@@ -1,0 +1,160 @@
+"""An .xliff as a file with slots: the targets that are missing."""
+
+import html
+import re
+from pathlib import Path
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+from tf_transformer.data.corpora.drawn import in_one_line
+from tf_transformer.data.corpora.languages import warn_of_other
+from tf_transformer.data.corpora.slots import TAG, Parts, Slot, apart, has_words, marked
+from tf_transformer.data.corpora.xml_file import broken_xml, refusing_parser
+
+REFERENCE = re.compile(r"&(?:#x[0-9a-fA-F]+|#\d+|lt|gt|amp|quot|apos);")
+CODED = re.compile(
+    r"<((?:\w+:)?(?:bpt|ept|it|ph|sub|ut))\b(?:\"[^\"]*\"|'[^']*'|[^\"'>])*(?<!/)>.*?</\1\s*>|" + TAG.pattern, re.DOTALL
+)
+"""What becomes one mark: an element whose content is a code, or a tag."""
+STATE = {"trans-unit": 'state="needs-review-translation" state-qualifier="mt-suggestion"', "segment": 'state="initial"'}
+"""What marks the translation of a machine: of version 1.2 on the target, of version 2 on the segment."""
+
+
+class Span(NamedTuple):
+    """An element, by its places in the file."""
+
+    start: int
+    inner: int
+    """where its content begins; its end, if it has none"""
+    close: int
+    """where the content ends"""
+    end: int
+
+
+class Unit:
+    """What is known of a unit or a segment."""
+
+    def __init__(self, name: str, start: int, skips: bool, is_approved: bool):
+        self.name, self.start, self.skips, self.is_approved = name, start, skips, is_approved
+        self.spans: dict[str, Span] = {}
+
+
+def parts_of(text: str, path: Path, overwrites: bool, language: str | None) -> Parts:
+    """Return the parts of an .xliff.
+
+    Args:
+        text: the file.
+        path: its name, for errors.
+        overwrites: whether targets that are there are translated again.
+        language: the language of the translations, which a file that names none is given.
+
+    Raises:
+        InputError: it is broken, or declares entities.
+    """
+    raw = text.encode("utf-8", "surrogatepass")
+    edits: list[tuple[int, int, str | Slot]] = []
+    for unit in _units(raw, path, edits, language):
+        edits += _edits(unit, raw, overwrites)
+    parts: Parts = []
+    place = 0
+    for start, end, part in sorted(edits, key=lambda edit: edit[:2]):
+        parts += [raw[place:start].decode("utf-8", "surrogatepass"), part]
+        place = end
+    return [*parts, raw[place:].decode("utf-8", "surrogatepass")]
+
+
+def _edits(unit: Unit, raw: bytes, overwrites: bool) -> list[tuple[int, int, str | Slot]]:
+    """Return what is written of a unit, with the places where it goes; nothing if it stays."""
+    source, target = unit.spans.get("source"), unit.spans.get("target")
+    if source is None or unit.skips or unit.name not in STATE:
+        return []
+    there = raw[target.inner : target.close].decode() if target else ""
+    content = raw[source.inner : source.close].decode()
+    if (there.strip() and not overwrites) or not has_words(_text(TAG.sub("", content))):
+        return []
+    before, inner, after = apart(content)
+    found = marked(inner, _text, CODED)
+    last = unit.spans.get("seg-source", source)
+    indent = re.search(rb"\n[ \t]*$", raw[: source.start]) if target is None else None
+    if target is None:
+        opening, start, end = "<target>", last.end, last.end
+    else:
+        opening, start, end = raw[target.start : target.inner].decode(), target.start, target.end
+        if target.inner == target.end:  # <target/>
+            opening = re.sub(r"\s*/?>$", ">", raw[target.start : target.end].decode())
+    opening = re.sub(r'\s+state(?:-qualifier)?\s*=\s*("[^"]*"|\'[^\']*\')', "", opening)
+    if unit.name == "trans-unit":
+        opening = f"{opening[:-1]} {STATE[unit.name]}>"
+
+    def write(translation: str) -> str:
+        restored = found.restored(translation, escape)
+        if restored is None:  # the translator lost a tag: what stays is the text of the source
+            restored = inner
+        new_line = indent[0].decode() if indent else ""
+        return f"{new_line}{opening}{before}{restored}{after}</target>"
+
+    edits: list[tuple[int, int, str | Slot]] = [(start, end, Slot(in_one_line(found.text), write))]
+    tag = _tag(raw, unit.start)
+    if unit.name == "segment":
+        edits.append((*tag, _with_attribute(raw, tag, "state", "initial")))
+    elif unit.is_approved:
+        edits.append((*tag, _with_attribute(raw, tag, "approved", "no")))
+    return edits
+
+
+def _units(raw: bytes, path: Path, edits: list[tuple[int, int, str | Slot]], language: str | None) -> list[Unit]:
+    """Return the units of version 1.2, and the segments of version 2; add the missing language to `edits`."""
+    parser = refusing_parser(path, "utf-8")
+    units: list[Unit] = []
+    opened: list[tuple[str, int, Unit | None]] = []
+    skipped: list[bool] = [False]
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        name, place = name.rpartition(":")[2], parser.CurrentByteIndex
+        skips = skipped[-1] if attributes.get("translate") is None else attributes["translate"] == "no"
+        skipped.append(skips)
+        if name in STATE:
+            units.append(Unit(name, place, skips, attributes.get("approved") == "yes"))
+        missing = {"file": ("source-language", "target-language"), "xliff": ("srcLang", "trgLang")}.get(name)
+        if missing:
+            warn_of_other(str(path), attributes.get(missing[1]), language)
+        if missing and language and missing[0] in attributes and missing[1] not in attributes:
+            tag = _tag(raw, place)
+            edits.append((*tag, _with_attribute(raw, tag, missing[1], language)))
+        opened.append((name, place, units[-1] if opened and opened[-1][0] in STATE else None))
+
+    def end(_: str) -> None:
+        skipped.pop()
+        name, place, unit = opened.pop()
+        if unit is not None and name in ("source", "seg-source", "target"):
+            inner, close = _tag(raw, place)[1], parser.CurrentByteIndex
+            if raw[inner - 2 : inner] == b"/>":
+                unit.spans[name] = Span(place, inner, inner, inner)
+            else:
+                unit.spans[name] = Span(place, inner, close, _tag(raw, close)[1])
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    with broken_xml(path):
+        parser.Parse(raw, True)
+    return units
+
+
+BYTES_TAG = re.compile(TAG.pattern.encode(), re.DOTALL)
+
+
+def _tag(raw: bytes, place: int) -> tuple[int, int]:
+    """Return where the tag that begins at a place begins and ends."""
+    found = BYTES_TAG.match(raw, place)
+    return place, found.end() if found else place
+
+
+def _with_attribute(raw: bytes, tag: tuple[int, int], name: str, value: str) -> str:
+    """Return a tag with an attribute of a value."""
+    text = raw[slice(*tag)].decode()
+    without = re.sub(rf"\s+{name}\s*=\s*(\"[^\"]*\"|'[^']*')", "", text)
+    return re.sub(r"\s*(/?>)$", lambda found: f' {name}="{escape(value)}"{found[1]}', without)
+
+
+def _text(raw: str) -> str:
+    """Return the text of XML that has no tags."""
+    return REFERENCE.sub(lambda found: html.unescape(found[0]), raw)

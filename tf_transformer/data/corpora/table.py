@@ -1,0 +1,69 @@
+"""A table, of which two columns hold the pairs."""
+
+import functools
+import itertools
+import logging
+import os
+from collections.abc import Iterator
+
+from tf_transformer.data.corpora.columns import Columns, columns_of, score_in
+from tf_transformer.data.corpora.drawn import Drawn, Row, in_one_line
+from tf_transformer.errors import InputError
+
+BEGINS = 100
+"""How many lines tell which columns a table has."""
+Cells = Iterator[tuple[int, list[str]]]
+"""The lines of a table, each with its number."""
+
+log = logging.getLogger(__name__)
+
+
+class Table(Drawn):
+    """A table that `data.corpus` names. Each kind says how its cells are read, in `cells`."""
+
+    def cells(self) -> Cells:
+        """Yield the lines."""
+        raise NotImplementedError
+
+    def check(self, split: str) -> None:
+        """Raise InputError for an unknown split, or if it is not known which columns hold the pairs."""
+        super().check(split)
+        _ = self.columns
+
+    @functools.cached_property
+    def columns(self) -> Columns | None:
+        """Which columns hold the pairs; None if there is no line."""
+        first = [line for _, line in itertools.islice(self.cells(), BEGINS)]
+        if not first:
+            return None
+        columns = columns_of(first, self.data, os.fspath(self.path))
+        if columns.has_header:
+            said_once(f"{os.path.abspath(self.path)}, line 1 is a header: {', '.join(first[0])}")
+        return columns
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the pairs."""
+        if self.columns is None:
+            return
+        width, source, target, score, has_header = self.columns
+        for count, (number, cells) in enumerate(self.cells()):
+            if count == 0 and has_header:
+                continue
+            if not any(cells):
+                yield Row("", "")
+                continue
+            where = f"{self.path}, line {number}"
+            if len(cells) != width:
+                raise InputError(
+                    f"{where} must have {width} columns, as line 1 has: a text with a separator in it stands between "
+                    f"quotation marks. Received: {len(cells)}"
+                )
+            limit = self.data.min_score
+            is_low = score is not None and limit is not None and not score_in(cells[score], where) >= limit
+            yield Row(in_one_line(cells[source]), in_one_line(cells[target]), "score" if is_low else "")
+
+
+@functools.cache
+def said_once(message: str) -> None:
+    """Say what was recognised; text is read several times."""
+    log.info("%s", message)

@@ -1,0 +1,96 @@
+"""A sheet of an .xlsx, as Excel, LibreOffice and others write it."""
+
+import contextlib
+import datetime
+import itertools
+import os
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tf_transformer.data.corpora.table import BEGINS, Cells, Table, said_once
+from tf_transformer.errors import InputError, missing_extra
+
+PROTECTED = b"\xd0\xcf\x11\xe0"
+"""What an .xlsx with a password begins with, and an .xls."""
+LARGE, RATIO = 64 << 20, 200
+"""A part that is larger than this, and so many times as large as it is packed, is taken for a trap."""
+
+
+class Xlsx(Table):
+    """The .xlsx that `data.corpus` names, of which the first sheet with text is read."""
+
+    forms: tuple[str, ...] = ("an .xlsx file that exists",)
+    endings = (".xlsx", ".xlsm")
+
+    def cells(self) -> Cells:
+        """Yield the lines of the first sheet that has any, which are as wide as the widest of the first ones."""
+        with _book(self.path) as book:
+            for sheet in book.worksheets:
+                sheet.reset_dimensions()  # some programs write wrong ones
+                lines = enumerate(map(_texts, sheet.iter_rows(values_only=True)), 1)
+                first = list(itertools.islice(lines, BEGINS))
+                if not any(cells for _, cells in first):
+                    continue
+                if len(book.worksheets) > 1:
+                    path = os.path.abspath(self.path)
+                    named = ", ".join(other.title for other in book.worksheets)
+                    said_once(f"{path}: the sheet {sheet.title} is read, of {named}")
+                width = max(len(cells) for _, cells in first)
+                for number, cells in itertools.chain(first, lines):
+                    yield number, cells + [""] * (width - len(cells))
+                return
+
+
+@contextlib.contextmanager
+def _book(path: Path) -> Iterator[Any]:
+    """Open a workbook."""
+    try:
+        import defusedxml  # noqa: F401  # openpyxl reads XML with it if it is there
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise missing_extra(f"{path}: .xlsx", "files", error) from None
+    try:
+        with path.open("rb") as file:
+            if file.read(len(PROTECTED)) == PROTECTED:
+                raise InputError(
+                    f"{path} is protected by a password, or is an .xls: save it as .xlsx without a password"
+                )
+            _refuse_trap(path)
+            book = load_workbook(file, read_only=True, data_only=True)
+            try:
+                yield book
+            finally:
+                book.close()
+    except (InputError, OSError):
+        raise
+    except Exception as error:  # of zipfile, of the XML parser or of openpyxl, a dozen kinds
+        reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise InputError(f"{path} is damaged, or no .xlsx: {reason}") from None
+
+
+def _refuse_trap(path: Path) -> None:
+    """Raise InputError for a workbook that is enormous when it is unpacked."""
+    with zipfile.ZipFile(path) as parts:
+        for part in parts.infolist():
+            if part.file_size > max(LARGE, RATIO * part.compress_size):
+                raise InputError(f"{path}: {part.filename} would become {part.file_size:,} bytes, and is not unpacked")
+
+
+def _texts(values: Iterable[Any]) -> list[str]:
+    """Return the cells of a line as text, up to the last that has any."""
+    texts = [_text(value) for value in values]
+    while texts and not texts[-1]:
+        texts.pop()
+    return texts
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat(" ") if isinstance(value, datetime.datetime) else value.isoformat()
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
