@@ -41,7 +41,8 @@ def main() -> None:
     }
     (options.folder / "config.json").write_text(json.dumps(config))
     codes = [f"{chr(97 + i // 26)}{chr(97 + i % 26)}x_Latn" for i in range(LANGUAGES)]
-    (options.folder / "special_tokens_map.json").write_text(json.dumps({"additional_special_tokens": codes}))
+    ids = {code: PIECES + 1 + i for i, code in enumerate(codes)}
+    (options.folder / "added_tokens.json").write_text(json.dumps(ids))
     (options.folder / "sentencepiece.bpe.model").write_bytes(_pieces())
     save_file(dict(_weights(options.layers)), options.folder / "model.safetensors")
 

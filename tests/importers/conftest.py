@@ -64,9 +64,9 @@ def imported(marian, tmp_path_factory):
 
 @pytest.fixture
 def changed(unpacked, tmp_path):
-    """Makes a copy of a folder with other settings, other tensors, or without some files."""
+    """Makes a copy of a folder with other settings, other tensors, other JSON files, or without some files."""
 
-    def change(config=None, tensors=None, without=(), name="changed", of="marian"):
+    def change(config=None, tensors=None, files=None, without=(), name="changed", of="marian"):
         folder = shutil.copytree(unpacked(of), tmp_path / name)
         if config:
             settings = json.loads((folder / "config.json").read_text("utf-8"))
@@ -75,6 +75,8 @@ def changed(unpacked, tmp_path):
             there = load_file(folder / "model.safetensors")
             tensors(there)
             save_file(there, folder / "model.safetensors")
+        for file, content in (files or {}).items():
+            (folder / file).write_text(json.dumps(content), "utf-8")
         for file in without:
             (folder / file).unlink()
         return folder

@@ -265,20 +265,6 @@ def test_it_searches_as_the_folder_says(changed, loaded, tmp_path):
     assert loaded.config.decoding.likely_stopping
 
 
-def test_folders_of_the_hub_name_languages_in_other_files(changed, loaded, tmp_path):
-    """Older ones have the codes in the order of their ids, after SentencePiece's own."""
-    folder = changed(of="nllb", without=["tokenizer.json"])
-    (folder / "tokenizer_config.json").write_text(json.dumps({"legacy_behaviour": False}), "utf-8")
-    # Here transformers 5 has put the mask before them; on the Hub it stands after them.
-    codes = {"additional_special_tokens": ["<mask>", "eng_Latn", "deu_Latn"]}
-    (folder / "special_tokens_map.json").write_text(json.dumps(codes), "utf-8")
-    run = import_model(folder, tmp_path / "run")
-    assert run.languages == ("eng_Latn", "deu_Latn")
-    tokenizer = load(run).source_tokenizer
-    pieces = [tokenizer.pieces[i] for i in tokenizer.languages.values()]
-    assert pieces == ["eng_Latn", "deu_Latn"]
-
-
 def test_commands_take_the_languages(run, found, tmp_path, capsys, monkeypatch):
     direction = found["directions"][1]
     given = [
@@ -330,8 +316,9 @@ def test_it_is_fine_tuned_on_one_of_its_directions(folder, run, tmp_path):
         ({"of": "m2m100", "config": {"vocab_size": 200}}, "vocabulary of"),
         ({"of": "m2m100", "without": ["sentencepiece.bpe.model"]}, "sentencepiece.bpe.model"),
         ({"of": "m2m100", "config": {"scale_embedding": False}}, "scale_embedding=False"),
-        ({"of": "nllb", "without": ["tokenizer.json", "tokenizer_config.json"]}, "names no languages"),
-        ({"of": "nllb", "without": ["sentencepiece.bpe.model"]}, "sentencepiece.bpe.model"),
+        ({"of": "nllb", "without": ["tokenizer.json", "tokenizer_config.json"]}, "says of no language which id"),
+        ({"of": "nllb", "without": ["tokenizer.json"]}, "lists 'deu_Latn' as a token, but no file says which id"),
+        ({"of": "nllb", "without": ["sentencepiece.bpe.model", "tokenizer.json"]}, "sentencepiece.bpe.model"),
         ({"of": "nllb", "config": {"model_type": "nllb-moe"}}, "Received: 'nllb-moe'"),
         ({"of": "nllb", "config": {"decoder_layers": 3}}, "no tensor 'model.decoder.layers.2"),
     ],

@@ -16,6 +16,7 @@ from tf_transformer.commands.main import main
 from tf_transformer.errors import InputError
 from tf_transformer.export.ctranslate2 import export as export_ctranslate2
 from tf_transformer.export.saved_model import export
+from tf_transformer.importers.folder import Settings
 from tf_transformer.importers.marian import _vocabularies
 from tf_transformer.importers.opening import import_model
 from tf_transformer.runs.directory import RunDirectory
@@ -26,7 +27,8 @@ from tf_transformer.translation.exported import ExportedTranslator
 
 def ours_of(folder):
     """Our id for each of theirs."""
-    vocabulary, _ = _vocabularies(folder, json.loads((folder / "config.json").read_text("utf-8")))
+    config = Settings.read(folder / "config.json")
+    vocabulary, _ = _vocabularies(folder, config, config)
     ours = {}
     for i, theirs in enumerate(vocabulary.order()):
         ours.setdefault(theirs, i)  # padding is the start token too: the first is padding
@@ -201,7 +203,7 @@ def turn(tensors):
     [
         ({"config": {"model_type": "t5"}}, "Received: 't5'"),
         ({"config": {"scale_embedding": False}}, "scale_embedding=False"),
-        ({"config": {"normalize_before": True}}, "normalize_before=True"),
+        ({"config": {"is_decoder": True}}, "is_decoder=True"),
         ({"config": {"decoder_attention_heads": 2}}, "attention_heads"),
         ({"config": {"decoder_ffn_dim": 7}}, "ffn_dim"),
         ({"config": {"activation_function": "gelu_new"}}, "Received: gelu_new"),

@@ -1,14 +1,14 @@
 """What models of the BART family have in common in transformers: their sizes and the names of their weights."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from tf_transformer.config import ModelConfig
 from tf_transformer.errors import InputError
-from tf_transformer.importers.folder import size_of
+from tf_transformer.importers.folder import Settings
+from tf_transformer.importers.keys import check_layers
 from tf_transformer.importers.tensors import Tensors
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "out_proj")
@@ -16,41 +16,46 @@ EPSILON = 1e-5
 """The epsilon of the layer norms in transformers."""
 ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu", "tanh": "tanh"}
 """Keras's names for the activations of transformers. In both, gelu is the exact one."""
+SIDES = ("encoder", "decoder")
+MOST_LAYERS = 10_000
+MOST_DROPOUT = 0.999
 
 
-def sizes_of(config: dict[str, Any], unlike_ours: Mapping[str, tuple[Any, Any]], file: Path) -> dict[str, Any]:
+def sizes_of(config: Settings, is_scaled: bool) -> dict[str, Any]:
     """Return the settings, as `ModelConfig` takes them, that all models of the family have.
 
     Args:
-        config: the content of config.json.
-        unlike_ours: settings that our layers have no option for, each with the value that our layers implement and
-            the value that holds if a folder leaves it out.
-        file: the path of config.json, for errors.
+        config: config.json.
+        is_scaled: whether the architecture scales its embeddings if config.json does not say.
 
     Raises:
         InputError: our layers cannot implement the settings.
     """
-    for name, (needed, default) in unlike_ours.items():
-        value = config.get(name, default)
-        if (value or False) != needed:
-            raise InputError(f"{file}: models with {name}={value!r} cannot be imported; it must be {needed!r}")
+    check_layers(config)
+    if not config.flag("scale_embedding", is_scaled):
+        raise InputError(f"{config.file}: models with scale_embedding=False cannot be imported")
     for name in ("attention_heads", "ffn_dim"):
-        sides = [size_of(config, f"{side}_{name}", file) for side in ("encoder", "decoder")]
+        sides = [config.integer(f"{side}_{name}", at_least=1) for side in ("encoder", "decoder")]
         if sides[0] != sides[1]:
-            raise InputError(f"{file}: encoder and decoder must have the same {name}. Received: {sides}")
-    activation = config.get("activation_function")
+            raise InputError(f"{config.file}: encoder and decoder must have the same {name}. Received: {sides}")
+    activation = config.text("activation_function")
     if activation not in ACTIVATIONS:
-        raise InputError(f"{file}: activation_function must be one of {', '.join(ACTIVATIONS)}. Received: {activation}")
-    encoder, decoder = size_of(config, "encoder_layers", file), size_of(config, "decoder_layers", file)
+        raise InputError(
+            f"{config.file}: activation_function must be one of {', '.join(ACTIVATIONS)}. Received: {activation}"
+        )
+    encoder, decoder = (config.integer(f"{side}_layers", at_least=1, at_most=MOST_LAYERS) for side in SIDES)
+    width, heads = config.integer("d_model", at_least=1), config.integer("encoder_attention_heads", at_least=1)
+    if width % 2 or width % heads:
+        raise config.error("d_model", f"even, and divisible by the {heads} encoder_attention_heads", width)
     return {
         "num_layers": encoder,
         "num_decoder_layers": decoder if decoder != encoder else None,
-        "d_model": size_of(config, "d_model", file),
-        "num_heads": size_of(config, "encoder_attention_heads", file),
-        "dff": size_of(config, "encoder_ffn_dim", file),
-        "dropout_rate": float(config.get("dropout", 0.1)),
-        "attention_dropout_rate": float(config.get("attention_dropout", 0.0)),
-        "activation_dropout_rate": float(config.get("activation_dropout", 0.0)),
+        "d_model": width,
+        "num_heads": heads,
+        "dff": config.integer("encoder_ffn_dim", at_least=1),
+        "dropout_rate": config.number("dropout", 0.1, at_most=MOST_DROPOUT),
+        "attention_dropout_rate": config.number("attention_dropout", 0.0, at_most=MOST_DROPOUT),
+        "activation_dropout_rate": config.number("activation_dropout", 0.0, at_most=MOST_DROPOUT),
         "activation": ACTIVATIONS[activation],
         "norm_epsilon": EPSILON,
     }

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tf_transformer.errors import InputError, missing_extra
-from tf_transformer.importers.tensors import INDEX, KERAS, SAFETENSORS, TORCH, reads_torch
+from tf_transformer.importers.tensors import INDEX, KERAS, SAFETENSORS, TORCH, TORCH_INDEX, reads_torch
 
 NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 """The form of the names of models on the Hub: OWNER/NAME."""
-BESIDE = ("README.md", "*.json", "*.spm", "*.model")
+BESIDE = ("README.md", "*.json", "*.spm", "*.model", "adapter_model.safetensors")
 """The files that are downloaded besides the weights."""
 
 
@@ -56,7 +56,8 @@ def download(name: str) -> Path:
 
 def _weights(files: Sequence[str]) -> list[str]:
     """Return the patterns of the weight files to download, given all files of a model."""
-    older = ((TORCH, TORCH), (KERAS, KERAS)) if reads_torch() else ((KERAS, KERAS), (TORCH, TORCH))
+    torch = ((TORCH_INDEX, "pytorch_model-*.bin"), (TORCH, TORCH))
+    older = (*torch, (KERAS, KERAS)) if reads_torch() else ((KERAS, KERAS), *torch)
     for first, pattern in ((INDEX, "model-*.safetensors"), (SAFETENSORS, SAFETENSORS), *older):
         if first in files:
             return [pattern]

@@ -10,7 +10,8 @@ import yaml
 
 from tf_transformer.config import Config, DataConfig, DecodingConfig, ModelConfig, TokenizerConfig
 from tf_transformer.errors import InputError
-from tf_transformer.importers.folder import licence_of, read_bytes, size_of
+from tf_transformer.importers.bart import MOST_DROPOUT, MOST_LAYERS
+from tf_transformer.importers.folder import Settings, licence_of, read_bytes
 from tf_transformer.importers.imported import Imported
 from tf_transformer.importers.tensors import Tensors, open_npz
 from tf_transformer.importers.vocabulary import Vocabulary, rewritten
@@ -136,18 +137,19 @@ def _model_of(settings: dict[str, Any], norm: str, source: Vocabulary, target: V
         share = "target"
     if (share == "all" or settings.get("tied-embeddings-src")) and source != target:
         raise InputError(f"{file} shares the embeddings of both languages, but their vocabularies differ")
-    encoder, decoder = size_of(settings, "enc-depth", file), size_of(settings, "dec-depth", file)
+    sizes = Settings(file, settings)
+    encoder, decoder = (sizes.integer(f"{side}-depth", at_least=1, at_most=MOST_LAYERS) for side in ("enc", "dec"))
     return ModelConfig(
         num_layers=encoder,
         num_decoder_layers=decoder if decoder != encoder else None,
-        d_model=size_of(settings, "dim-emb", file),
-        num_heads=size_of(settings, "transformer-heads", file),
-        dff=size_of(settings, "transformer-dim-ffn", file),
+        d_model=sizes.integer("dim-emb", at_least=1),
+        num_heads=sizes.integer("transformer-heads", at_least=1),
+        dff=sizes.integer("transformer-dim-ffn", at_least=1),
         input_vocab_size=len(source.order()),
         target_vocab_size=len(target.order()),
-        dropout_rate=float(settings.get("transformer-dropout", 0.1)),
-        attention_dropout_rate=float(settings.get("transformer-dropout-attention", 0.0)),
-        activation_dropout_rate=float(settings.get("transformer-dropout-ffn", 0.0)),
+        dropout_rate=sizes.number("transformer-dropout", 0.1, at_most=MOST_DROPOUT),
+        attention_dropout_rate=sizes.number("transformer-dropout-attention", 0.0, at_most=MOST_DROPOUT),
+        activation_dropout_rate=sizes.number("transformer-dropout-ffn", 0.0, at_most=MOST_DROPOUT),
         activation=ACTIVATIONS[settings["transformer-ffn-activation"]],
         norm=norm,
         norm_epsilon=1e-6,

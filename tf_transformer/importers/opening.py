@@ -8,8 +8,10 @@ from typing import Any
 from tf_transformer.config import Config, override
 from tf_transformer.errors import InputError
 from tf_transformer.importers import hub, m2m100, marian, marian_npz
-from tf_transformer.importers.folder import read_json
+from tf_transformer.importers.adapter import check_has_base
+from tf_transformer.importers.folder import read_object
 from tf_transformer.importers.imported import Imported, write
+from tf_transformer.importers.kinds import check_kind
 from tf_transformer.runs.directory import RunDirectory
 
 ARCHITECTURES: dict[str, Callable[[Path], Imported]] = {"marian": marian.read, "m2m_100": m2m100.read}
@@ -50,12 +52,14 @@ def _reader(model: Path) -> Callable[[Path], Imported]:
         return marian_npz.read
     if not model.is_dir():
         raise InputError(f"{model}: no such folder or .npz file")
-    config = read_json(model / "config.json")
-    kind = config.get("model_type") if isinstance(config, dict) else None
-    if kind not in ARCHITECTURES:
+    check_has_base(model)
+    config = read_object(model / "config.json")
+    kind = config.get("model_type")
+    if not (isinstance(kind, str) and kind in ARCHITECTURES):
         raise InputError(
             f"{model} cannot be imported: its model_type must be one of {', '.join(ARCHITECTURES)}. Received: {kind!r}"
         )
+    check_kind(model, config)
     return ARCHITECTURES[kind]
 
 

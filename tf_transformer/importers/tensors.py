@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import importlib.metadata
-import json
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -16,11 +15,14 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from tf_transformer.errors import InputError
+from tf_transformer.importers import adapter
+from tf_transformer.importers.folder import read_object
 
 INDEX = "model.safetensors.index.json"
 SAFETENSORS = "model.safetensors"
 KERAS = "tf_model.h5"
 TORCH = "pytorch_model.bin"
+TORCH_INDEX = "pytorch_model.bin.index.json"
 NAMES_IN_KERAS = {"kernel": "weight", "bias": "bias", "gamma": "weight", "beta": "bias", "embeddings": "weight"}
 """The last part of a name in Keras's format, and the same in PyTorch's. A kernel is transposed between them."""
 SAFE_TORCH = (2, 10)
@@ -58,6 +60,11 @@ class Tensors:
         array = self._array(name)
         if array.shape != shape:
             raise InputError(f"{self.where}: {name} must be of shape {[*shape]}. Received: {[*array.shape]}")
+        if array.dtype.kind in "iub":
+            raise InputError(
+                f"{self.where} is quantised: import the model that it was made of, and quantise the export. {name} is "
+                f"of {array.dtype}"
+            )
         return array.astype(np.float32, copy=False)
 
     def take_bytes(self, name: str) -> bytes:
@@ -93,21 +100,42 @@ def open_tensors(folder: Path) -> Iterator[Tensors]:
     Raises:
         InputError: there are no weights, a file is damaged, or PyTorch's format is found but torch is not installed.
     """
+    with contextlib.ExitStack() as stack:
+        where, read = _reader_of(folder, stack)
+        if (folder / adapter.CONFIG).exists():
+            beside = folder / adapter.WEIGHTS
+            if not beside.exists():
+                raise InputError(f"{folder} has {adapter.CONFIG}, but no {adapter.WEIGHTS}: save the adapter again")
+            read = adapter.merged(folder, read, _safetensors([beside], stack))
+        yield Tensors(where, read)
+
+
+Read = dict[str, Callable[[], np.ndarray]]
+"""For each name, a function that reads its array."""
+
+
+def _reader_of(folder: Path, stack: contextlib.ExitStack) -> tuple[Path, Read]:
+    """Return the file or folder of the weights, and what reads them until `stack` is closed."""
     if (folder / INDEX).exists():
-        try:
-            parts = sorted(set(json.loads((folder / INDEX).read_text("utf-8"))["weight_map"].values()))
-        except (ValueError, KeyError, AttributeError):
-            raise InputError(f"{folder / INDEX} is damaged") from None
-        yield from _safetensors(folder, [folder / part for part in parts])
-    elif (folder / SAFETENSORS).exists():
-        yield from _safetensors(folder / SAFETENSORS, [folder / SAFETENSORS])
-    elif (folder / KERAS).exists() and not ((folder / TORCH).exists() and reads_torch()):
+        return folder, _safetensors(_parts(folder / INDEX), stack)
+    if (folder / SAFETENSORS).exists():
+        return folder / SAFETENSORS, _safetensors([folder / SAFETENSORS], stack)
+    torch = next((folder / name for name in (TORCH_INDEX, TORCH) if (folder / name).exists()), None)
+    if (folder / KERAS).exists() and not (torch and reads_torch()):
         # Some Keras files on the Hub are older than the PyTorch files beside them, and lack the bias of the logits.
-        yield from _keras(folder / KERAS)
-    elif (folder / TORCH).exists():
-        yield _torch(folder / TORCH)
-    else:
+        return folder / KERAS, stack.enter_context(_keras(folder / KERAS))
+    if torch is None:
         raise InputError(f"{folder} has no weights: it must have {SAFETENSORS}, {KERAS} or {TORCH}")
+    files = _parts(torch) if torch.name == TORCH_INDEX else [torch]
+    return torch, {name: read for file in files for name, read in _torch(file).items()}
+
+
+def _parts(index: Path) -> list[Path]:
+    """Return the files that an index names."""
+    names = read_object(index).get("weight_map")
+    if not isinstance(names, dict) or not names or not all(isinstance(name, str) for name in names.values()):
+        raise InputError(f"{index} is damaged: weight_map must name the file of each tensor")
+    return [index.with_name(name) for name in sorted(set(names.values()))]
 
 
 @contextlib.contextmanager
@@ -128,26 +156,26 @@ def open_npz(file: Path) -> Iterator[Tensors]:
         yield Tensors(file, {name: functools.partial(opened.__getitem__, name) for name in names})
 
 
-def _safetensors(where: Path, files: list[Path]) -> Iterator[Tensors]:
-    with contextlib.ExitStack() as stack:
-        read: dict[str, Callable[[], np.ndarray]] = {}
-        for file in files:
-            try:
-                opened = stack.enter_context(safe_open(file, "numpy"))
-            except (SafetensorError, OSError) as error:
-                raise InputError(f"{file} is missing or damaged: {error}") from None
-            names = opened.keys()  # `opened` is not a mapping
-            read |= {name: functools.partial(opened.get_tensor, name) for name in names}
-        yield Tensors(where, read)
+def _safetensors(files: list[Path], stack: contextlib.ExitStack) -> Read:
+    read: Read = {}
+    for file in files:
+        try:
+            opened = stack.enter_context(safe_open(file, "numpy"))
+        except (SafetensorError, OSError) as error:
+            raise InputError(f"{file} is missing or damaged: {error}") from None
+        names = opened.keys()  # `opened` is not a mapping
+        read |= {name: functools.partial(opened.get_tensor, name) for name in names}
+    return read
 
 
-def _keras(file: Path) -> Iterator[Tensors]:
+@contextlib.contextmanager
+def _keras(file: Path) -> Iterator[Read]:
     """Read Keras's format, as transformers wrote it until version 5, under the names of PyTorch's format."""
     datasets: list[h5py.Dataset] = []
     try:
         with h5py.File(file) as opened:
             opened.visititems(lambda _, item: datasets.append(item) if isinstance(item, h5py.Dataset) else None)
-            yield Tensors(file, {_name_of(dataset.name): functools.partial(_array_of, dataset) for dataset in datasets})
+            yield {_name_of(dataset.name): functools.partial(_array_of, dataset) for dataset in datasets}
     except InputError:
         raise
     except (*DAMAGED, *DAMAGED_KERAS) as error:
@@ -178,7 +206,7 @@ def reads_torch() -> bool:
         return False
 
 
-def _torch(file: Path) -> Tensors:
+def _torch(file: Path) -> Read:
     """Read PyTorch's format, a pickle, which could run any code without `weights_only`."""
     try:
         import torch
@@ -200,4 +228,6 @@ def _torch(file: Path) -> Tensors:
     def reader(tensor: Any) -> Callable[[], np.ndarray]:
         return lambda: tensor.float().numpy()
 
-    return Tensors(file, {name: reader(tensor) for name, tensor in tensors.items()})
+    if not (isinstance(tensors, dict) and all(isinstance(tensor, torch.Tensor) for tensor in tensors.values())):
+        raise InputError(f"{file} holds more than weights")
+    return {name: reader(tensor) for name, tensor in tensors.items()}

@@ -1,6 +1,8 @@
 """Vocabularies of imported models in our order of ids, and their SentencePiece models, rewritten to give these ids."""
 
+import logging
 import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,10 +12,17 @@ from sentencepiece import sentencepiece_model_pb2
 
 from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, SPECIAL_TOKENS, START, UNKNOWN
 from tf_transformer.errors import InputError
-from tf_transformer.importers.folder import read_json
+from tf_transformer.importers.added_tokens import AddedToken
+from tf_transformer.importers.folder import LARGEST, read_object, shown
 
 UNLIKELY = -100.0
 """The bias of a token that the imported model lacks: its probability is 0 in float32, and a smoothed loss is finite."""
+
+
+SPACE_MARK = "\u2581"
+MOST_PIECES = 10_000_000
+
+log = logging.getLogger(__name__)
 
 
 class Vocabulary(NamedTuple):
@@ -29,6 +38,8 @@ class Vocabulary(NamedTuple):
     """what the decoder reads first, which may be one of the others. None stands for a vector of zeros"""
     control: frozenset[str] = frozenset()
     """pieces that cannot occur in text, such as the tokens of languages"""
+    words: frozenset[str] = frozenset()
+    """pieces that text is cut at before it is cut into the others"""
 
     def order(self) -> list[int]:
         """Return, for each of our ids, the id in this vocabulary, or the size of this vocabulary if it has none.
@@ -50,23 +61,80 @@ class Vocabulary(NamedTuple):
         ours[order == len(self.pieces)] = 0
         return ours
 
-    def bias(self, theirs: np.ndarray) -> np.ndarray:
-        """Return the bias of the logits [V] in our order, `UNLIKELY` for missing tokens and for the start token."""
-        ours = np.append(theirs, np.float32(UNLIKELY))[self.order()]
+    def bias(self, theirs: np.ndarray, banned: Collection[int] = ()) -> np.ndarray:
+        """Return the bias of the logits [V] in our order.
+
+        It is `UNLIKELY` for missing tokens, for the start token, and for `banned` ones, ids in this vocabulary.
+        """
+        ours = np.append(theirs, np.float32(UNLIKELY))
+        ours[[id for id in banned if id not in (self.end, self.unknown) and id < len(theirs)]] = UNLIKELY
+        ours = ours[self.order()]
         ours[START] = UNLIKELY
         return ours
 
 
-def read_pieces(file: Path) -> list[str]:
-    """Return the pieces of a vocab.json in the order of their ids.
+def read_pieces(file: Path) -> dict[int, str]:
+    """Return the pieces of a vocab.json by their ids.
 
     Raises:
         InputError: the file is missing or damaged, or is not a vocabulary.
     """
-    ids = read_json(file)
-    if not (isinstance(ids, dict) and sorted(ids.values()) == list(range(len(ids)))):
-        raise InputError(f"{file} must have an id for each piece, and the ids must run from 0 without a gap")
-    return sorted(ids, key=ids.__getitem__)
+    ids = read_object(file)
+    if wrong := [
+        id for id in ids.values() if isinstance(id, bool) or not isinstance(id, int) or not 0 <= id <= LARGEST
+    ]:
+        raise InputError(f"{file} must have an id for each piece. Received: {shown(wrong[0])}")
+    pieces = {id: piece for piece, id in ids.items()}
+    if len(pieces) < len(ids):
+        raise InputError(f"{file} has {len(ids)} pieces, but some share an id")
+    return pieces
+
+
+def placed(pieces: dict[int, str], added: Mapping[str, AddedToken]) -> dict[int, str]:
+    """Return pieces by their ids with added tokens among them.
+
+    Raises:
+        InputError: a token has the id of another piece, or a piece has another id.
+    """
+    ids = {piece: id for id, piece in pieces.items()}
+    for text, token in added.items():
+        if pieces.get(token.id, text) != text or ids.get(text, token.id) != token.id:
+            raise InputError(
+                f"{token.file} gives {text!r} the id {token.id}, which contradicts the vocabulary: there "
+                f"{token.id} is {pieces.get(token.id)!r}, and {text!r} is {ids.get(text)}"
+            )
+    return pieces | {token.id: text for text, token in added.items()}
+
+
+def filled(pieces: dict[int, str], size: int, folder: Path) -> list[str]:
+    """Return as many pieces as a model has. Ids without a piece, with which vocabularies are padded, get one.
+
+    Raises:
+        InputError: there are more pieces than that.
+    """
+    most = max(pieces, default=0)
+    if most >= size:
+        raise InputError(
+            f"{folder} has a vocabulary of {most + 1} pieces, but its model has {size}: they do not belong together"
+        )
+    if size > MOST_PIECES:
+        raise InputError(f"{folder}: a model of {size} pieces is too large")
+    return [pieces.get(i, f"<unused_{i}>") for i in range(size)]
+
+
+def as_words(pieces: dict[int, str], added: Mapping[str, AddedToken], folder: Path) -> tuple[dict[int, str], set[str]]:
+    """Return pieces in which added words are written as SentencePiece sees them in text, and these words.
+
+    transformers cuts text at such words wherever they are; SentencePiece does so where they begin a word.
+    """
+    words = {}
+    for text, token in added.items():
+        marked = SPACE_MARK + text.strip().replace(" ", SPACE_MARK)
+        words[token.id] = text if marked in pieces.values() else marked
+    if words:
+        shown = ", ".join(sorted(added)[:5])
+        log.warning("%s: the added words %s are tokens only where they begin a word of the text", folder, shown)
+    return pieces | words, set(words.values())
 
 
 def parsed(model: bytes, name: str) -> sentencepiece_model_pb2.ModelProto:
@@ -111,7 +179,8 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
         if text in own and text not in vocabulary.control:
             pieces.append(own.pop(text))
         else:
-            foreign = kind.USER_DEFINED if re.fullmatch(LANGUAGE_CODE, text) else kind.UNUSED
+            is_word = text in vocabulary.words or re.fullmatch(LANGUAGE_CODE, text)
+            foreign = kind.USER_DEFINED if is_word else kind.UNUSED
             type = kind.CONTROL if text in vocabulary.control else foreign
             pieces.append(kind(piece=text, score=0.0, type=type))
     pieces += own.values()
