@@ -18,7 +18,6 @@ import tensorflow as tf
 
 from tf_transformer import Translator, load
 from tf_transformer.config.special_tokens import END, PAD, UNKNOWN
-from tf_transformer.errors import InputError
 from tf_transformer.importers.opening import import_model
 
 
@@ -30,7 +29,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as place:
             try:
                 run = import_model(folder, Path(place) / "run")
-            except InputError as error:
+            except ValueError as error:
                 print(f"{folder.name} | refused: {error}", flush=True)
                 continue
             print(" | ".join([folder.name, *compared(folder, load(run))]), flush=True)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.decoding.test_decoding import END, RULES, beam_search, exhaustive, search, tables
 from tf_transformer.decoding import BeamSearch, ConstrainedBeamSearch, RecordedBeamSearch, Rules, Sentences
+from tf_transformer.decoding.constraints import advanced, count_after, no_progress
 
 VOCABULARY = 7
 INNER = [1, 4, 5, 6]
@@ -124,3 +125,26 @@ def test_a_search_that_cannot_write_phrases_refuses_them():
     ):
         with pytest.raises(ValueError, match="need a ConstrainedBeamSearch"):
             kind(None, RULES)((), sentences)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(PHRASES, min_size=1, max_size=3), st.lists(st.sampled_from(INNER), max_size=6))
+def test_what_each_token_would_add_is_counted(phrases, written):
+    """Against plain Python: what is contained, and how much of another phrase stands at the end."""
+    ids = tf.constant(np.pad(padded(phrases), [[0, 0], [0, 1], [0, 1]]))
+    progress = no_progress(ids, 1)
+    for token in written:
+        progress = advanced(progress, ids, tf.fill([len(phrases), 1], token))
+    tokens = tf.tile(tf.range(VOCABULARY)[None, None], [len(phrases), 1, 1])
+    counts, are_all_met = count_after(progress, ids, tokens)
+    for row, of_row, all_met in zip(phrases, counts.numpy()[:, 0], are_all_met.numpy()[:, 0], strict=True):
+        for token in range(1, VOCABULARY):
+            after = [*written, token]
+            begun = [
+                max((n for n in range(len(phrase)) if after[len(after) - n :] == phrase[:n]), default=0)
+                for phrase in row
+                if not contains(after, phrase)
+            ]
+            met = [len(phrase) for phrase in row if contains(after, phrase)]
+            assert of_row[token] == sum(met) + max(begun, default=0)
+            assert all_met[token] == (begun == [])

@@ -5,6 +5,7 @@ import json
 import os
 import queue
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect, sync_playwright
 from starlette.testclient import TestClient
 
 from tf_transformer.serving.http.rest import make_app
@@ -24,9 +26,11 @@ from tf_transformer.translation.exported import ExportedTranslator
 
 SENTENCES = [" ".join("abcdefgh"[: 1 + (3 * i) % 8]) for i in range(40)]
 TEXT = "a b c"
-LIMITS = Limits(max_sentences=20, max_tokens=300, max_body=2000, max_batch_tokens=8 * 16)
+LIMITS = Limits(max_sentences=20, max_tokens=300, max_sentence_bytes=1000, max_body=2000, max_batch_tokens=8 * 16)
 SECONDS = 60
 """More than anything takes that a test waits for."""
+MILLISECONDS = 1000 * SECONDS
+"""As browsers count."""
 
 
 class Served:
@@ -124,9 +128,9 @@ def held_back(gate, monkeypatch):
         batcher = version._batcher
         call = batcher._call
 
-        def held(signature, sentences):
+        def held(signature, sentences, cancellation):
             gate.wait(sentences)
-            return call(signature, sentences)
+            return call(signature, sentences, cancellation)
 
         monkeypatch.setattr(batcher, "_call", held)
         return gate
@@ -202,3 +206,31 @@ def translate(served, sentences):
 def metric(served, name):
     with urllib.request.urlopen(f"{served.url}/metrics", timeout=60) as response:
         return next(float(line.split()[1]) for line in response.read().decode().splitlines() if line.startswith(name))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        # Without its sandbox it runs as root too, as in a container.
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"], timeout=MILLISECONDS
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser, served):
+    page = browser.new_page(viewport={"width": 360, "height": 740})  # a phone's
+    page.set_default_timeout(MILLISECONDS)
+    page.asked, page.said = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("console", lambda message: page.said.append(message.text))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.goto(served.url)
+    expect(page.locator("textarea")).to_be_focused()  # what is typed before is lost, on a busy machine
+    yield page
+    page.close()

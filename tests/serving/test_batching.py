@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.serving.conftest import SECONDS
-from tf_transformer.serving.batching import Batcher, Job
+from tf_transformer.serving.batching import Batcher
+from tf_transformer.serving.jobs import Job, Waiting
 from tf_transformer.serving.limits import Refused
 
 
@@ -17,7 +18,7 @@ class Echo:
         self._gate = gate
         self.error: Exception | None = None
 
-    def __call__(self, signature, sentences):
+    def __call__(self, signature, sentences, cancellation):
         texts = [b" ".join(sentence).decode() for sentence in sentences]
         self._gate.wait(texts)
         if self.error:
@@ -49,7 +50,7 @@ def batcher(echo, counted):
 
 def job(*lengths: int, signature="translate", mark="") -> Job:
     texts = [(f"{mark}{length}".encode(),) for length in lengths]
-    return Job(signature, texts, lengths, threading.Event())
+    return Job(signature, texts, lengths, Waiting())
 
 
 def begin(batcher, gate) -> Job:
@@ -186,7 +187,7 @@ def test_widths_are_filled_up_and_have_a_bound(batcher, gate, monkeypatch):
     wide = job(100, 20, 1, signature="wide")
     batcher.submit(wide)
     assert wide.result()["echo"].tolist() == [["1", "0", "0"], ["2", "0", b""], ["1", ".", b""]]
-    monkeypatch.setattr("tf_transformer.serving.batching.MAX_VALUES", 8)
+    monkeypatch.setattr("tf_transformer.serving.jobs.MAX_VALUES", 8)
     many = job(100, 99, 1, signature="wide")
     batcher.submit(many)
     with pytest.raises(Refused, match="would have 9 values, but may have 8: send less"):

@@ -12,14 +12,18 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow.core.framework.tensor_pb2 import TensorProto
 from tensorflow.core.framework.types_pb2 import DT_STRING
 from tensorflow_serving.apis import (
+    classification_pb2,
     get_model_metadata_pb2,
     get_model_status_pb2,
+    inference_pb2,
     model_service_pb2_grpc,
     predict_pb2,
     prediction_service_pb2_grpc,
+    regression_pb2,
 )
 
-from tf_transformer.serving.grpc_service import make_server
+from tests.serving.conftest import SECONDS
+from tf_transformer.serving.grpc_service import HEALTHY, make_server
 from tf_transformer.serving.http.middleware import ACCESS
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
@@ -213,6 +217,58 @@ def test_requests_are_logged_and_counted(model, caplog):
     assert [line[0] for line in lines] == ["grpc Predict translate_n_best 200", "grpc Predict a\\nb 400"]
     assert all(float(line[1]) > 0 and line[2] == "ms" for line in lines)
     assert b'tf_transformer_requests_total{api="grpc",status="400"}' in model.metrics.text()
+
+
+@pytest.mark.parametrize(
+    ("method", "asked"),
+    [
+        ("Classify", classification_pb2.ClassificationRequest()),
+        ("Regress", regression_pb2.RegressionRequest()),
+        ("MultiInference", inference_pb2.MultiInferenceRequest()),
+    ],
+)
+def test_what_it_does_not_have_is_unimplemented(model, caplog, method, asked):
+    async def ask(stub) -> None:
+        with pytest.raises(grpc.RpcError, match=r"this server has no \w+: call Predict") as caught:
+            await getattr(stub, method)(asked)
+        assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
+
+    of_model(model, ask)
+    assert caplog.records == []  # no traceback
+
+
+def test_what_goes_wrong_inside_is_internal(model, monkeypatch):
+    monkeypatch.setattr(model, "find", lambda *_: {}["a"])
+
+    async def ask(stub) -> None:
+        with pytest.raises(grpc.RpcError, match="the server failed; its log says why") as caught:
+            await stub.Predict(request(model))
+        assert caught.value.code() == grpc.StatusCode.INTERNAL
+
+    of_model(model, ask)
+
+
+@pytest.mark.parametrize("content", [b"\xff" * 9, b"\x05ab", b""])
+def test_content_that_is_no_strings_is_refused_in_our_words(served, stub, content):
+    tensor = TensorProto(dtype=DT_STRING, tensor_content=content)
+    tensor.tensor_shape.dim.add(size=2)
+    asked = request(served)
+    asked.inputs["text"].CopyFrom(tensor)
+    if not content:  # nothing given stands for empty strings, in TensorFlow's form
+        assert tf.make_ndarray(stub.Predict(asked, timeout=60).outputs["translation"]).tolist() == [b"", b""]
+        return
+    with pytest.raises(grpc.RpcError, match="the content of input 'text' is not that of 2 strings") as caught:
+        stub.Predict(asked, timeout=60)
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_each_service_is_well_once_all_signatures_are_warm(channel, name):
+    stub = health_pb2_grpc.HealthStub(channel)
+    asked = health_pb2.HealthCheckRequest(service=name)
+    states = (answer.status for answer in stub.Watch(asked, timeout=SECONDS))
+    assert health_pb2.HealthCheckResponse.SERVING in states
+    assert stub.Check(asked, timeout=SECONDS).status == health_pb2.HealthCheckResponse.SERVING
 
 
 def test_it_says_that_it_is_well(channel):

@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import expect
 from starlette.testclient import TestClient
 
-from tests.serving.conftest import LIMITS, predict
-from tests.serving.test_page import SECONDS, browser  # noqa: F401 - a fixture
+from tests.serving.conftest import LIMITS, MILLISECONDS, predict
 from tf_transformer.commands.main import main
 from tf_transformer.runs.descriptions import Described
 from tf_transformer.serving.http.rest import make_app
@@ -92,10 +91,10 @@ def test_a_language_is_read_once_for_many_lines(client):
 
 
 @pytest.fixture
-def page(browser, start_server, export):  # noqa: F811
+def page(browser, start_server, export):
     served = start_server(export.parent)
     page = browser.new_page(viewport={"width": 360, "height": 740})
-    page.set_default_timeout(SECONDS)
+    page.set_default_timeout(MILLISECONDS)
     page.goto(served.url)
     yield page
     page.close()
@@ -111,6 +110,6 @@ def test_the_page_offers_the_languages(page, translate):
     page.locator("#target_language").select_option("eng_Latn")
     page.locator("textarea").fill(GERMAN)
     page.keyboard.press("Enter")
-    expect(page.locator("#translation")).to_have_text(translate(GERMAN, "deu_Latn", "eng_Latn"), timeout=SECONDS)
+    expect(page.locator("#translation")).to_have_text(translate(GERMAN, "deu_Latn", "eng_Latn"), timeout=MILLISECONDS)
     expect(page.locator("#target_language")).to_have_value("eng_Latn")
-    expect(page.locator(".attention thead th").first).to_have_text("deu_Latn", timeout=SECONDS)
+    expect(page.locator(".attention thead th").first).to_have_text("deu_Latn", timeout=MILLISECONDS)

@@ -119,7 +119,9 @@ def test_a_body_that_grpc_cannot_hold_is_refused():
         Limits(max_body=2**31)
 
 
-@pytest.mark.parametrize("name", ["max_sentences", "max_tokens", "max_queue", "max_batch_tokens", "timeout"])
+@pytest.mark.parametrize(
+    "name", ["max_sentences", "max_tokens", "max_sentence_bytes", "max_queue", "max_batch_tokens", "timeout"]
+)
 def test_limits_that_let_nothing_through_are_refused(name):
     with pytest.raises(InputError, match=f"{name} must be .* Received: 0"):
         Limits(**{name: 0})

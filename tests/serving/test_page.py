@@ -1,48 +1,17 @@
 """The page, in a real browser."""
 
-import shutil
-
 import numpy as np
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
+from tests.serving.conftest import MILLISECONDS
 from tf_transformer import Translator
-
-SECONDS = 60_000
-
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("there is no chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        # Without its sandbox it runs as root too, as in a container.
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"], timeout=SECONDS
-        )
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(browser, served):
-    page = browser.new_page(viewport={"width": 360, "height": 740})  # a phone's
-    page.set_default_timeout(SECONDS)
-    page.asked, page.said = [], []
-    page.on("request", lambda request: page.asked.append(request.url))
-    page.on("console", lambda message: page.said.append(message.text))
-    page.on("pageerror", lambda error: page.said.append(str(error)))
-    page.goto(served.url)
-    expect(page.locator("textarea")).to_be_focused()  # what is typed before is lost, on a busy machine
-    yield page
-    page.close()
 
 
 def test_a_sentence_is_translated_by_the_keyboard_alone(page, served):
     page.keyboard.type("a b c")  # the field has the focus
     page.keyboard.press("Enter")
-    expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
+    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
     translation = page.locator("#translation").inner_text()
     assert translation.startswith("a b c")
     rows = page.locator(".n-best tbody tr")
@@ -50,7 +19,7 @@ def test_a_sentence_is_translated_by_the_keyboard_alone(page, served):
     assert rows.first.locator("td").nth(1).inner_text() == translation
     scores = [float(text) for text in page.locator(".n-best td:first-child").all_inner_texts()]
     assert scores == sorted(scores, reverse=True)
-    expect(page.locator(".attention tbody tr").first).to_be_visible(timeout=SECONDS)  # which comes after
+    expect(page.locator(".attention tbody tr").first).to_be_visible(timeout=MILLISECONDS)  # which comes after
     assert page.locator(".attention thead th").all_inner_texts() == ["\u00b7a", "\u00b7b", "\u00b7c", "</s>"]
     squares = page.locator(".attention tbody tr:first-child td")
     assert squares.count() == 4
@@ -73,7 +42,7 @@ def test_each_sentence_is_translated_for_itself(page):
     page.keyboard.press("Shift+Enter")
     page.keyboard.type("d e")
     page.keyboard.press("Enter")
-    expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
+    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
     first, empty, last = page.locator("#translation").inner_text().split("\n")
     assert (first[:5], empty, last[:3]) == ("a b c", "", "d e")
     # What else was found is folded away, line by line; attention is asked for when it is opened.
@@ -85,7 +54,7 @@ def test_each_sentence_is_translated_for_itself(page):
     asked = [url for url in page.asked if url.endswith("page/attention")]
     assert asked == []
     lines.nth(1).get_by_text("Attention", exact=True).click()
-    expect(lines.nth(1).locator(".attention thead th").first).to_be_visible(timeout=SECONDS)
+    expect(lines.nth(1).locator(".attention thead th").first).to_be_visible(timeout=MILLISECONDS)
     assert lines.nth(1).locator(".attention thead th").all_inner_texts() == ["\u00b7d", "\u00b7e", "</s>"]
     assert page.locator(".attention td").count() == page.locator(".attention tbody td").count() + 1  # of one line
     assert page.said == []
@@ -94,51 +63,51 @@ def test_each_sentence_is_translated_for_itself(page):
 def test_the_attention_of_a_long_text_is_folded_away(page):
     page.locator("textarea").fill("a " * 101)
     page.keyboard.press("Enter")
-    expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
+    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
     assert not page.locator(".map").is_visible()
     assert page.locator(".attention td").count() == 0
     page.get_by_text("Attention", exact=True).click()
-    expect(page.locator(".attention tbody td").first).to_be_visible(timeout=SECONDS)
+    expect(page.locator(".attention tbody td").first).to_be_visible(timeout=MILLISECONDS)
     assert page.locator(".attention thead th").count() == 102
 
 
 def test_it_says_which_model_translates(page, served):
-    expect(page.locator("#model")).to_have_text(f"{served.name}, version 1", timeout=SECONDS)
+    expect(page.locator("#model")).to_have_text(f"{served.name}, version 1", timeout=MILLISECONDS)
 
 
 def test_the_button_keeps_the_focus_and_the_answer_is_said(page):
     page.keyboard.type("a b c")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.locator("#said")).to_contain_text("a b c", timeout=SECONDS)
+    expect(page.locator("#said")).to_contain_text("a b c", timeout=MILLISECONDS)
     assert page.evaluate("document.activeElement.id") == "send"
 
 
 def test_markup_is_text(page):
     page.locator("textarea").fill("<img src=x onerror=alert(1)> a b")
     page.get_by_role("button", name="Translate").click()
-    expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
+    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
     assert page.locator("#result img").count() == 0
 
 
 def test_what_is_refused_is_shown(page):
     page.locator("textarea").fill("a" * 1_100_000)
     page.get_by_role("button", name="Translate").click()
-    expect(page.get_by_role("alert")).to_contain_text("the body may have at most 1048576 bytes", timeout=SECONDS)
+    expect(page.get_by_role("alert")).to_contain_text("the body may have at most 1048576 bytes", timeout=MILLISECONDS)
     expect(page.locator("#result")).to_be_hidden()
     page.locator("textarea").fill("a b")
     page.keyboard.press("Enter")
-    expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
+    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
     expect(page.get_by_role("alert")).to_be_empty()
 
 
 def test_another_token_can_be_chosen_by_the_keyboard_alone(page):
     page.keyboard.type("a b c")
     page.keyboard.press("Enter")
-    expect(page.locator("#result")).to_be_visible(timeout=SECONDS)
+    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
     page.locator(".steps summary").press("Enter")
     tokens, rows = page.locator(".tokens button"), page.locator(".next tbody tr")
-    expect(tokens.first).to_be_visible(timeout=SECONDS)
+    expect(tokens.first).to_be_visible(timeout=MILLISECONDS)
     assert tokens.all_inner_texts()[:3] == ["\u00b7a", "\u00b7b", "\u00b7c"]
     tokens.nth(1).press("Enter")
     assert rows.count() == 8
@@ -151,11 +120,11 @@ def test_another_token_can_be_chosen_by_the_keyboard_alone(page):
     other = page.locator(".next button").first
     token = other.get_attribute("aria-label").split()[1]
     other.press("Enter")
-    expect(page.locator(".begun")).to_be_visible(timeout=SECONDS)
+    expect(page.locator(".begun")).to_be_visible(timeout=MILLISECONDS)
     expect(page.locator(".tokens .chosen")).to_have_text(["\u00b7a", token])
     assert page.evaluate("document.activeElement.textContent") == token  # the focus stays where the choice was made
     page.get_by_text("Undo my choices").press("Enter")
-    expect(page.locator(".begun")).to_be_hidden(timeout=SECONDS)
+    expect(page.locator(".begun")).to_be_hidden(timeout=MILLISECONDS)
     assert tokens.all_inner_texts()[1] == "\u00b7b"
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     assert page.said == []
@@ -166,7 +135,7 @@ def test_attention_of_every_kind_layer_and_head_is_shown(page, copy_run):
     found = Translator.load(copy_run).attention("a b c")
     page.keyboard.type("a b c")
     page.keyboard.press("Enter")
-    expect(page.locator(".attention tbody tr").first).to_be_visible(timeout=SECONDS)
+    expect(page.locator(".attention tbody tr").first).to_be_visible(timeout=MILLISECONDS)
     kind, layer, head = (page.locator(f".attention select.{name}") for name in ("kind", "layer", "head"))
     layers, heads = found.weights.shape[:2]
     assert layer.locator("option").all_inner_texts() == [str(i + 1) for i in range(layers)]

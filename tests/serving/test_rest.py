@@ -84,6 +84,8 @@ REFUSED = {
     "no JSON": (b"nope", "JSON Parse error"),
     "no UTF-8": (b'{"instances": ["\xff"]}', "JSON Parse error"),
     "deep": (b'{"instances": ' + b"[" * 1900, "JSON Parse error"),
+    "a key twice": (b'{"instances": ["a"], "instances": ["b"]}', "an object has the key 'instances' twice"),
+    "a key twice within": (b'{"instances": [{"text": "a", "text": "b"}]}', "an object has the key 'text' twice"),
     "no object": ([], "must be a JSON object. Received: list"),
     "no form": ({}, "either 'instances' or 'inputs'. Received: neither"),
     "both forms": ({"instances": [TEXT], "inputs": [TEXT]}, "Received: instances and inputs"),
@@ -201,8 +203,40 @@ def test_it_says_what_it_serves(client):
     assert client.get("/healthz").text == "ok\n"
 
 
+def test_it_is_ready_once_all_signatures_are_warm(client, model, monkeypatch):
+    ready = client.get("/readyz")
+    assert ready.status_code == 200
+    assert ready.json() == {"version": 1, "warm": sorted(model.version.signatures.inputs), "cold": []}
+    monkeypatch.setattr(model.version, "cold", {"score"})
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["cold"]) == (503, ["score"])
+    assert "score" not in answer.json()["warm"] and client.get("/healthz").text == "ok\n"
+
+
+class Panic(BaseException):
+    """What Rust raises."""
+
+
+@pytest.mark.parametrize("error", [KeyError, Panic, tf.errors.InternalError(None, None, "no memory")])
+@pytest.mark.parametrize("path", ["/v1/models/copy:predict", "/v1/models/copy:translate", "/page/attention"])
+def test_whatever_goes_wrong_inside_is_said_in_json(client, model, monkeypatch, error, path):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(model.version, "run", fail)
+    answer = client.post(path, json={"instances": [TEXT]} if "predict" in path else {"text": TEXT})
+    assert answer.status_code == 500
+    assert answer.json()["error"] in ("the server failed; its log says why", "the model failed: no memory")
+
+
+def test_what_goes_wrong_outside_a_model_is_said_in_json(client, model, monkeypatch):
+    monkeypatch.setattr(model, "find", lambda *_: {}["a"])
+    status, answer = predict(client, {"instances": [TEXT]})
+    assert (status, answer) == (500, {"error": "the server failed at POST /v1/models/copy:predict; its log says why"})
+
+
 def test_an_answer_without_bound_is_refused(client, monkeypatch):
-    monkeypatch.setattr("tf_transformer.serving.batching.MAX_VALUES", 100)
+    monkeypatch.setattr("tf_transformer.serving.jobs.MAX_VALUES", 100)
     status, answer = predict(client, {"inputs": ["a b c d e f g"] * 3, "signature_name": "translate_with_attention"})
     assert status == 400
     assert "values, but may have 100: send less" in answer["error"]

@@ -1,13 +1,12 @@
 """SavedModels that `export` did not write."""
 
 import json
-import threading
 
 import pytest
 import tensorflow as tf
 
-from tf_transformer.runs.signatures import DEFAULT
 from tf_transformer.serving import saved_model
+from tf_transformer.serving.jobs import Waiting
 from tf_transformer.serving.limits import Limits, Refused
 from tf_transformer.serving.version import Version
 
@@ -34,22 +33,18 @@ def letters(text):
 
 
 def test_bytes_are_counted_where_tokens_cannot_be(tmp_path):
-    sentences = [("a bä".encode(),), (b"",)]
-    assert saved_model.load(saved(tmp_path / "1", serving_default=upper)).count(DEFAULT, sentences) == [5, 0]
-    assert saved_model.load(saved(tmp_path / "2", serving_default=upper, count_tokens=words)).count(
-        "serving_default", sentences
-    ) == [2, 0]
+    texts = ["a bä".encode(), b""]
+    assert saved_model.load(saved(tmp_path / "1", serving_default=upper)).count(texts) == [5, 0]
+    assert saved_model.load(saved(tmp_path / "2", serving_default=upper, count_tokens=words)).count(texts) == [2, 0]
     # What is called so, and counts nothing.
-    assert saved_model.load(saved(tmp_path / "3", serving_default=upper, count_tokens=upper)).count(
-        "serving_default", sentences
-    ) == [5, 0]
+    assert saved_model.load(saved(tmp_path / "3", serving_default=upper, count_tokens=upper)).count(texts) == [5, 0]
     version = Version(tmp_path / "1", 1, Limits(max_tokens=8), lambda _: None)
-    assert version.run("serving_default", {"text": [b"ab", b"cdefgh"]}, threading.Event())["upper"].tolist() == [
+    assert version.run("serving_default", {"text": [b"ab", b"cdefgh"]}, Waiting())["upper"].tolist() == [
         b"AB",
         b"CDEFGH",
     ]
     with pytest.raises(Refused, match=r"a request may have at most 8 tokens\. Received: 9"):
-        version.run("serving_default", {"text": [b"ab", b"cdefghi"]}, threading.Event())
+        version.run("serving_default", {"text": [b"ab", b"cdefghi"]}, Waiting())
     version.close()
 
 
@@ -77,7 +72,7 @@ def test_what_has_a_width_of_its_own_shares_no_batch(tmp_path):
     assert signatures.regular == {"serving_default"}
     assert signatures.outputs == {"serving_default": ("upper",), "letters": ("letters",)}
     version = Version(tmp_path / "1", 1, Limits(max_batch_tokens=32), lambda _: None)
-    found = version.run("letters", {"text": [b"a", b"b" * 40, b"cd"]}, threading.Event())["letters"]
+    found = version.run("letters", {"text": [b"a", b"b" * 40, b"cd"]}, Waiting())["letters"]
     assert found.shape == (3, 40)
     assert [b"".join(row) for row in found.tolist()] == [b"a", b"b" * 40, b"cd"]
     version.close()

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import threading
 import time
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from tests.serving.conftest import LIMITS, SECONDS, TEXT, predict, wait_for
 from tf_transformer.serving.http.middleware import ACCESS
 from tf_transformer.serving.http.rest import make_app
+from tf_transformer.serving.jobs import Waiting
 from tf_transformer.serving.limits import Limits, Refused
 
 
@@ -72,7 +72,7 @@ def test_a_late_answer_is_given_up(model, client, monkeypatch, held_back):
     gate.go_on(2)
     assert predict(client, {"instances": ["b c"]})[0] == 200
     assert gate.begun() == [(b"b c",)]
-    assert grown(before, counted(client))["tf_transformer_sentences_total"] == 9
+    assert grown(before, counted(client))["tf_transformer_sentences_total"] == 1  # the batch was cancelled
 
 
 def test_a_client_that_goes_is_given_up(model, client, held_back):
@@ -101,15 +101,15 @@ def test_a_client_that_goes_is_given_up(model, client, held_back):
     assert gate.begun() == [(b"b c",)]
     found = grown(before, counted(client))
     assert found['tf_transformer_requests_total{api="rest",status="499"}'] == 1
-    assert found["tf_transformer_sentences_total"] == 9
+    assert found["tf_transformer_sentences_total"] == 1
 
 
 def test_what_nobody_waits_for_is_not_begun(model, held_back):
     gate = held_back(model.version)
-    over = threading.Event()
+    over = Waiting()
     over.set()
     with pytest.raises(Refused, match="nobody waits"):
         model.version.run("translate_with_attention", {"text": [b"a"]}, over)
     gate.go_on()
-    model.version.run("serving_default", {"text": [b"b"]}, threading.Event())
+    model.version.run("serving_default", {"text": [b"b"]}, Waiting())
     assert gate.begun() == [(b"b",)]

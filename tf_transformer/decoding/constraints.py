@@ -79,9 +79,8 @@ def advanced(progress: Progress, phrases: tf.Tensor, tokens: tf.Tensor) -> Progr
     """Return the progress of hypotheses after one more token [b, K] each."""
     # A phrase of which l tokens stood at the end goes on if its next token follows. All l are followed at once, so
     # that a phrase is found wherever it begins ("shift-and", Baeza-Yates and Gonnet 1992).
-    before = tf.concat([tf.ones_like(progress.matched[..., :1]), progress.matched[..., :-1]], axis=3)
     of_each = phrases[:, None]
-    matched = before & (of_each == tokens[:, :, None, None]) & (of_each != 0)
+    matched = _before(progress.matched) & (of_each == tokens[:, :, None, None]) & (of_each != 0)
     follows = tf.concat([of_each[..., 1:], tf.zeros_like(of_each[..., :1])], axis=3)
     return Progress(matched, progress.met | tf.reduce_any(matched & (follows == 0), axis=3))
 
@@ -93,11 +92,48 @@ def next_tokens(progress: Progress, phrases: tf.Tensor) -> tf.Tensor:
     return tf.where(progress.met, 0, following)
 
 
-def count_met(progress: Progress, phrases: tf.Tensor) -> tf.Tensor:
-    """Return [b, K], int32: the tokens of the phrases that are met, and of the one that is begun, if any."""
-    lengths = tf.math.count_nonzero(phrases, axis=2, dtype=tf.int32)[:, None]
-    begun = tf.where(progress.met, 0, _begun(progress))
-    return tf.reduce_sum(tf.where(progress.met, lengths, 0), axis=2) + tf.reduce_max(begun, axis=2)
+def count_after(progress: Progress, phrases: tf.Tensor, tokens: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return what hypotheses would have of their phrases after one more token, for each of m tokens [b, K, m].
+
+    What a token would add is summed up over the tokens of the phrases, not compared with each of them, so that the cost
+    grows with their number and not with its product with the number of candidates.
+
+    Returns:
+        The tokens of the phrases that are met, and of the one that is begun, if any: [b, K, m], int32; and whether all
+        are met: [b, K, m], boolean.
+    """
+    size, width, _, length = tf.unstack(tf.shape(progress.matched))
+    unmet = ~progress.met
+    follows = tf.concat([phrases[..., 1:], tf.zeros_like(phrases[..., :1])], axis=2)
+    lengths = tf.math.count_nonzero(phrases, axis=2, dtype=tf.int32)
+    last = tf.reduce_sum(tf.where(follows == 0, phrases, 0), axis=2, keepdims=True)
+    # The tokens that would continue a phrase, wherever in it; and those of them that would complete it.
+    continues = _before(progress.matched) & (phrases != 0)[:, None] & unmet[..., None]
+    completes = continues & (follows == 0)[:, None]
+    is_completed = tf.reduce_any(completes, axis=3, keepdims=True) & (phrases == last)[:, None]
+    begun = tf.where(continues & ~is_completed, tf.range(1, length + 1), 0)
+    gained = tf.where(completes, lengths[:, None, :, None], 0)
+    # Equal tokens have one place in what is summed up; all others have none.
+    known = tf.sort(tf.reshape(phrases, [size, -1]), axis=1)
+    count = tf.shape(known)[1]
+    rows = count * tf.reshape(tf.range(size * width), [size, width, 1])
+    places = rows + tf.searchsorted(known, tf.reshape(phrases, [size, -1]))[:, None]
+
+    def collected(combine: Any, values: tf.Tensor) -> tf.Tensor:
+        return combine(tf.reshape(values, [-1]), tf.reshape(places, [-1]), size * width * count)
+
+    place = tf.minimum(tf.searchsorted(known, tf.reshape(tokens, [size, -1])), count - 1)
+    is_known = tf.reshape(tf.gather(known, place, batch_dims=1), tf.shape(tokens)) == tokens
+    place = rows + tf.reshape(place, tf.shape(tokens))
+
+    def at_tokens(combine: Any, values: tf.Tensor) -> tf.Tensor:
+        return tf.where(is_known & (tokens != 0), tf.gather(collected(combine, values), place), 0)
+
+    total = tf.math.unsorted_segment_sum
+    met = tf.reduce_sum(tf.where(progress.met, lengths[:, None], 0), axis=2, keepdims=True)
+    met += at_tokens(total, gained) + at_tokens(tf.math.unsorted_segment_max, begun)
+    left = tf.math.count_nonzero(unmet, axis=2, keepdims=True, dtype=tf.int32)
+    return met, at_tokens(total, tf.cast(completes, tf.int32)) == left
 
 
 def with_wanted(
@@ -108,10 +144,9 @@ def with_wanted(
     What is wanted is allowed even if rules refuse it, except by the prefix. It is left out (-inf) where it is there
     already, and where nothing is wanted (0).
     """
-    count = tf.shape(wanted)[1]
+    wanted = tf.sort(wanted, axis=1)  # so that equal ones are neighbours
     is_there = tf.reduce_any((wanted[:, :, None] == tokens[:, None]) & (values > -np.inf)[:, None], axis=2)
-    earlier = tf.range(count)[:, None] > tf.range(count)
-    is_there |= tf.reduce_any((wanted[:, :, None] == wanted[:, None]) & earlier, axis=2)
+    is_there |= tf.concat([tf.zeros_like(is_there[:, :1]), wanted[:, 1:] == wanted[:, :-1]], axis=1)
     refused = is_there | (wanted == 0)
     if tf.is_tensor(prefix):
         here = prefix_at(prefix, position)[:, None]
@@ -144,19 +179,28 @@ def best_of_banks(
     Returns:
         The log-probabilities and the indices of those chosen, [b, count] each, and their progress.
     """
-    of_each = tf.shape(tokens)[1] // tf.shape(progress.met)[1]
-    parents = tf.nest.map_structure(lambda tensor: tf.repeat(tensor, of_each, axis=1), progress)
-    after = advanced(parents, phrases, tokens)
-    left = tf.where(is_final & ~after.are_all_met(), -np.inf, log_probabilities)
-    ranked, order = tf.math.top_k(left, tf.shape(left)[1])
-    banks = tf.gather(count_met(after, phrases), order, batch_dims=1)
+    size, width = tf.shape(progress.met)[0], tf.shape(progress.met)[1]
+    total = tf.shape(tokens)[1]
+    banks, are_all_met = count_after(progress, phrases, tf.reshape(tokens, [size, width, -1]))
+    left = tf.where(is_final & ~tf.reshape(are_all_met, [size, total]), -np.inf, log_probabilities)
+    ranked, order = tf.math.top_k(left, total)
+    banks = tf.gather(tf.reshape(banks, [size, total]), order, batch_dims=1)
+    # Bank by bank, so that the rank within a bank is the distance from its first.
+    by_bank = tf.argsort(banks, axis=1, stable=True)
+    ranked, order, banks = (tf.gather(tensor, by_bank, batch_dims=1) for tensor in (ranked, order, banks))
+    rank = tf.range(total) - tf.searchsorted(banks, banks)
     most = tf.shape(phrases)[1] * tf.shape(phrases)[2]
-    rank = tf.cumsum(tf.one_hot(banks, most + 1, dtype=tf.int32), axis=1, exclusive=True)
-    rank = tf.gather(rank, banks, axis=2, batch_dims=2)
-    last = tf.where(ranked > -np.inf, 0, tf.shape(ranked)[1])
+    last = tf.where(ranked > -np.inf, 0, total)
     _, chosen = tf.math.top_k(-((rank + last) * (most + 1) + most - banks), count)
     best, chosen = (tf.gather(tensor, chosen, batch_dims=1) for tensor in (ranked, order))
-    return best, chosen, tf.nest.map_structure(lambda tensor: tf.gather(tensor, chosen, batch_dims=1), after)
+    parents = chosen // (total // width)
+    of_chosen = tf.nest.map_structure(lambda tensor: tf.gather(tensor, parents, batch_dims=1), progress)
+    return best, chosen, advanced(of_chosen, phrases, tf.gather(tokens, chosen, batch_dims=1))
+
+
+def _before(matched: tf.Tensor) -> tf.Tensor:
+    """[b, K, C, L], boolean: whether all tokens of the phrase before each one stand at the end of a hypothesis."""
+    return tf.concat([tf.ones_like(matched[..., :1]), matched[..., :-1]], axis=3)
 
 
 def _begun(progress: Progress) -> tf.Tensor:

@@ -108,6 +108,17 @@ class Described:
         Raises:
             InputError: as `DecodingConfig.most_source`.
         """
+        return self.config.decoding.most_source(self._positions, bool(self.languages))
+
+    def most_target(self, source: int) -> int:
+        """The most target tokens, including the end token, that the search writes for so many source tokens."""
+        decoding, before = self.config.decoding, int(bool(self.languages))
+        limit = source - before - 1 + decoding.max_extra_length
+        most = decoding.most_written(self._positions, before)
+        return limit if most is None else min(limit, most)
+
+    @property
+    def _positions(self) -> int | None:
+        """The number of positions that the model has learned; None if it takes any."""
         model = self.config.model
-        positions = model.max_positions if model.positions == "learned" else None
-        return self.config.decoding.most_source(positions, bool(self.languages))
+        return model.max_positions if model.positions == "learned" else None

@@ -1,132 +1,42 @@
 """Batching the sentences of many requests for one model."""
 
-import bisect
 import math
 import threading
 import time
 from collections.abc import Callable, Container, Sequence
-from typing import Any
 
-import numpy as np
+from tensorflow.python.eager.cancellation import CancellationManager
 
-from tf_transformer.serving.limits import Refused
-from tf_transformer.text.batching import MIN_LENGTH
+from tf_transformer.serving.jobs import Arrays, Job, Sentence
 
 LIKE = 4
 """How many times longer than the sentences whose turn it is, which wait for them, others in their batch may be."""
-MAX_VALUES = 1 << 20
-"""The most values of an answer whose width depends on its sentences, such as [B, T, S], which else has no bound."""
-
-Sentence = tuple[bytes, ...]
-"""One row of the inputs of a signature: a string for each input."""
-Arrays = dict[str, np.ndarray]
-"""For each output of a signature, an array [B, ...]."""
-
-
-class Job:
-    """The sentences of a request, and their results.
-
-    Args:
-        signature: the signature to call.
-        sentences: the sentences, [B].
-        tokens: the number of tokens of each sentence, [B].
-        over: is set when nobody waits for the answer any more, or when it is complete. Sentences that have not begun by
-            then never do.
-    """
-
-    def __init__(self, signature: str, sentences: Sequence[Sentence], tokens: Sequence[int], over: threading.Event):
-        self.signature = signature
-        self.sentences = sentences
-        self.over = over
-        self.arrived = time.monotonic()
-        self._lengths = [max(count, MIN_LENGTH) for count in tokens]
-        # The longest are last and begin first, so that an answer that is too large is noticed early.
-        self._left = sorted(range(len(sentences)), key=self._lengths.__getitem__)
-        self.tokens_left = sum(self._lengths)
-        self._parts: list[tuple[list[int], Arrays]] = []
-        self._found = 0
-        self._error: Exception | None = None
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether all sentences have been translated or are being translated."""
-        return not self._left
-
-    def longest(self, most: float = math.inf) -> int:
-        """Return the length of the longest sentence that has not begun and has at most `most` tokens."""
-        end = self._end(most)
-        return self._lengths[self._left[end - 1]] if end else MIN_LENGTH
-
-    def take(self, rows: int, most: float = math.inf) -> list[int]:
-        """Begin up to `rows` sentences, the longest with at most `most` tokens, and return their indices."""
-        end = self._end(most)
-        start = max(0, end - rows)
-        places = self._left[start:end]
-        del self._left[start:end]
-        self.tokens_left -= sum(self._lengths[i] for i in places)
-        return places
-
-    def add(self, places: list[int], found: Arrays, is_bounded: bool) -> None:
-        """Keep the results of some sentences.
-
-        Args:
-            places: the indices of the sentences, as `take` returned them.
-            found: for each output, an array with a row for each of these sentences.
-            is_bounded: whether rows have the same width for all sentences.
-
-        Raises:
-            Refused: the answer would have more than `MAX_VALUES`.
-        """
-        self._parts.append((places, found))
-        self._found += len(places)
-        if not is_bounded:
-            values = sum(len(self.sentences) * math.prod(self._widths(name)) for name in found)
-            if values > MAX_VALUES:
-                raise Refused(400, f"the answer would have {values} values, but may have {MAX_VALUES}: send less text")
-        if self._found == len(self.sentences):
-            self.over.set()
-
-    def fail(self, error: Exception) -> None:
-        """End the job with an error."""
-        self._error = error
-        self.over.set()
-
-    def result(self) -> Arrays:
-        """Wait for the results, [B, ...], in the order of the sentences. Rows of different widths are padded.
-
-        Raises:
-            Refused: nobody waits any more, or the answer would be too large.
-            Exception: what the model raised.
-        """
-        self.over.wait()
-        if self._error is not None:
-            raise self._error
-        if not self._parts or self._found < len(self.sentences):
-            raise Refused(504, "nobody waits for the answer")
-        return {name: self._joined(name) for name in self._parts[0][1]}
-
-    def _end(self, most: float) -> int:
-        return bisect.bisect_right(self._left, most, key=self._lengths.__getitem__)
-
-    def _widths(self, name: str) -> tuple[int, ...]:
-        return tuple(map(max, zip(*(found[name].shape[1:] for _, found in self._parts), strict=True)))
-
-    def _joined(self, name: str) -> np.ndarray:
-        kind = self._parts[0][1][name].dtype
-        fill = b"" if kind.hasobject else 0
-        joined = np.full((len(self.sentences), *self._widths(name)), fill, kind)
-        for places, found in self._parts:
-            cells: Any = (np.array(places, int), *map(slice, found[name].shape[1:]))
-            joined[cells] = found[name]
-        return joined
+Call = Callable[[str, Sequence[Sentence], CancellationManager], Arrays]
+"""Calls a signature with sentences; the manager is told to cancel the call once nobody waits for it."""
 
 
 Batch = list[tuple[Job, list[int]]]
 """The jobs in a batch, each with the indices of its sentences there. The job whose turn it is comes first."""
 
 
+class Lane:
+    """A thread that translates batches, one after the other.
+
+    Args:
+        most: the most tokens that a job may have left, so that it is taken here.
+    """
+
+    def __init__(self, most: float):
+        self.most = most
+        self.thread: threading.Thread | None = None
+        self.batch: Batch = []
+        """the batch that is being translated"""
+        self.cancellation = CancellationManager()
+        """what cancels it"""
+
+
 class Batcher:
-    """Translates jobs in batches, in a thread of its own.
+    """Translates jobs in batches, in threads of its own.
 
     Jobs take turns. One that needs several batches goes to the end of the queue after each of them. Room that is left
     in a batch is given to the jobs behind, in their order. A job that is over is dropped before its next batch.
@@ -137,82 +47,101 @@ class Batcher:
         max_tokens: the most tokens of a batch. Each sentence counts as long as the longest; a longer one goes alone.
         wait: the number of seconds that a job waits for others while its batch has room.
         count: is called with the number of sentences of each batch.
+        is_ready: says whether a signature can be called. Jobs for others are left in the queue; see `notify`.
+        small: the most tokens of a job that has left so few that it may use a second thread, which is for such jobs
+            alone: they need not wait for a large batch. 0 for no such thread.
     """
 
     def __init__(
         self,
-        call: Callable[[str, Sequence[Sentence]], Arrays],
+        call: Call,
         together: Container[str],
         *,
         max_tokens: int,
         wait: float,
         count: Callable[[int], None],
+        is_ready: Callable[[str], bool] = lambda signature: True,
+        small: int = 0,
     ):
         self._call = call
         self._together = together
         self._max_tokens = max_tokens
         self._wait = wait
         self._count = count
+        self._is_ready = is_ready
         self._jobs: list[Job] = []
         self._changed = threading.Condition()
-        self._worker: threading.Thread | None = None
+        self._lanes = [Lane(math.inf), *([Lane(small)] if small else [])]
         self._is_closed = False
 
     def submit(self, job: Job) -> None:
         """Put a job at the end of the queue."""
         with self._changed:
             self._jobs.append(job)
-            if self._worker is None:
-                # Python does not wait for a daemon thread at exit.
-                self._worker = threading.Thread(target=self._work, name="batches", daemon=True)
-                self._worker.start()
-            self._changed.notify()
+            for lane in self._lanes:
+                if lane.thread is None:
+                    # Python does not wait for a daemon thread at exit.
+                    lane.thread = threading.Thread(target=self._work, args=(lane,), name="batches", daemon=True)
+                    lane.thread.start()
+            self._changed.notify_all()
+
+    def notify(self) -> None:
+        """Look again at what can be called, and cancel the batches for which nobody waits any more."""
+        with self._changed:
+            for lane in self._lanes:
+                if lane.batch and all(job.over.is_set() for job, _ in lane.batch):
+                    lane.cancellation.start_cancel()
+            self._changed.notify_all()
 
     def close(self) -> None:
-        """End the thread once the queue is empty. A job that comes later starts a thread of its own."""
+        """End the threads once the queue is empty. A job that comes later starts threads of its own."""
         with self._changed:
             self._is_closed = True
-            self._changed.notify()
+            self._changed.notify_all()
 
-    def _work(self) -> None:
-        while batch := self._next():
+    def _work(self, lane: Lane) -> None:
+        while self._next(lane):
             try:
-                self._translate(batch)
+                self._translate(lane)
             except Exception as error:
                 # Any error belongs to the jobs of this batch; later jobs are still answered.
-                for job, _ in batch:
+                for job, _ in lane.batch:
                     job.fail(error)
-            first, _ = batch[0]
-            if not first.has_begun:
-                with self._changed:
+            with self._changed:
+                first, _ = lane.batch[0]
+                lane.batch = []
+                if not first.has_begun:
                     self._jobs.append(first)
+                self._changed.notify_all()
 
-    def _next(self) -> Batch | None:
-        """Wait for a batch and return it; None ends the thread."""
+    def _next(self, lane: Lane) -> bool:
+        """Wait for a batch; False ends the thread."""
         with self._changed:
             while True:
                 self._jobs = [job for job in self._jobs if not job.over.is_set()]
-                if self._jobs:
-                    seconds = self._seconds_to_wait()
+                mine = [job for job in self._jobs if job.tokens_left <= lane.most and self._is_ready(job.signature)]
+                if mine:
+                    seconds = self._seconds_to_wait(mine)
                     if seconds <= 0:
-                        return self._take()
+                        lane.batch, lane.cancellation = self._take(mine), CancellationManager()
+                        return True
                     self._changed.wait(seconds)
-                elif self._is_closed:
-                    self._worker = None
-                    return None
+                elif self._is_closed and not self._jobs:
+                    lane.thread = None
+                    return False
                 else:
                     self._changed.wait()
 
-    def _seconds_to_wait(self) -> float:
-        first = self._jobs[0]
+    def _seconds_to_wait(self, jobs: list[Job]) -> float:
+        first = jobs[0]
         if first.signature not in self._together:
             return 0.0
-        if sum(job.tokens_left for job in self._jobs if job.signature == first.signature) >= self._max_tokens:
+        if sum(job.tokens_left for job in jobs if job.signature == first.signature) >= self._max_tokens:
             return 0.0
         return first.arrived + self._wait - time.monotonic()
 
-    def _take(self) -> Batch:
-        first, *others = self._jobs
+    def _take(self, jobs: list[Job]) -> Batch:
+        first, *others = jobs
         longest = first.longest()
         like = LIKE * longest
         batch = [(first, first.take(max(1, self._max_tokens // longest)))]
@@ -225,12 +154,15 @@ class Batcher:
                 if places or job.has_begun:
                     batch.append((job, places))
                     rows += len(places)
-        self._jobs = [job for job in others if not job.has_begun]
+        # The first is not in the queue until its batch is done: it has its turn then.
+        self._jobs = [job for job in self._jobs if job is not first and not job.has_begun]
         return batch
 
-    def _translate(self, batch: Batch) -> None:
+    def _translate(self, lane: Lane) -> None:
+        batch = lane.batch
         signature = batch[0][0].signature
-        found = self._call(signature, [job.sentences[i] for job, places in batch for i in places])
+        sentences = [job.sentences[i] for job, places in batch for i in places]
+        found = self._call(signature, sentences, lane.cancellation)
         self._count(sum(len(places) for _, places in batch))
         start = 0
         for job, places in batch:

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,8 +20,8 @@ from tensorflow_serving.apis import (
 )
 
 from tf_transformer.runs.signatures import DEFAULT
-from tf_transformer.serving.batching import Arrays
 from tf_transformer.serving.http.middleware import access
+from tf_transformer.serving.jobs import Arrays
 from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.tensors import columns_of
@@ -35,7 +36,12 @@ CODES = {
 """The gRPC codes of HTTP statuses."""
 
 
+HEALTHY = ("tensorflow.serving.PredictionService", "tensorflow.serving.ModelService")
+"""The services whose health is asked for by name. They are well once all signatures are warm."""
+
 Method = Callable[[Any, Any], Awaitable[Any]]
+
+log = logging.getLogger(__name__)
 
 
 def answered(method: Method) -> Any:
@@ -55,6 +61,9 @@ def answered(method: Method) -> Any:
         except asyncio.CancelledError:
             status = 499  # the client has disconnected, or its deadline has passed
             raise
+        except Exception:
+            log.exception("the server failed at %s", method.__name__)
+            await context.abort(grpc.StatusCode.INTERNAL, "the server failed; its log says why")
         finally:
             seconds = time.perf_counter() - started
             self.model.metrics.count_answer("grpc", status, seconds)
@@ -64,11 +73,19 @@ def answered(method: Method) -> Any:
     return answer
 
 
+async def unimplemented(_: Any, request: Any, context: Any) -> None:
+    """Answer a method that this server does not have."""
+    asked = type(request).__name__.removesuffix("Request")
+    await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"this server has no {asked}: call Predict")
+
+
 class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
     """`Predict` and `GetModelMetadata`."""
 
     def __init__(self, model: Model):
         self.model = model
+
+    Classify = Regress = MultiInference = unimplemented
 
     @answered
     async def Predict(self, request: Any) -> Any:  # noqa: N802
@@ -111,6 +128,8 @@ class Status(model_service_pb2_grpc.ModelServiceServicer):
     def __init__(self, model: Model):
         self.model = model
 
+    HandleReloadConfigRequest = unimplemented
+
     @answered
     async def GetModelStatus(self, request: Any) -> Any:  # noqa: N802
         """Return which version is served."""
@@ -135,6 +154,7 @@ def make_server(model: Model, address: str) -> tuple[grpc.aio.Server, int, healt
     model_service_pb2_grpc.add_ModelServiceServicer_to_server(Status(model), server)
     servicer = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+    # The empty name stands for the server, which is well from its start.
     return server, server.add_insecure_port(address), servicer
 
 

@@ -21,9 +21,14 @@ class Limits:
 
     max_sentences: int = _limit(1024, "most sentences per request; more are refused with 400")
     max_tokens: int = _limit(32_768, "most source tokens per request, in all its sentences; more are refused with 400")
+    max_sentence_bytes: int = _limit(65_536, "most bytes per sentence; more are refused with 400")
+    max_terms: int = _limit(32, "most terms per sentence; more are refused with 400")
+    max_term_tokens: int = _limit(256, "most tokens in the terms of a sentence; more are refused with 400")
     max_body: int = _limit(1 << 20, "most bytes per request; more are refused with 413")
     max_queue: int = _limit(128, "most requests at once, waiting or running; further ones are refused with 429")
-    timeout: float = _limit(60.0, "seconds after which a request is answered with 504, or a slow body with 408")
+    timeout: float = _limit(
+        60.0, "seconds after which a request is given up and answered with 504, or a slow body with 408"
+    )
     max_batch_tokens: int = _limit(
         1024,
         "most source tokens translated at once, where each sentence counts as long as the longest and as at least 16; "
@@ -32,9 +37,12 @@ class Limits:
     batch_wait: float = _limit(1.0, "milliseconds that a sentence waits for others to share its batch")
 
     def __post_init__(self) -> None:
-        for name in ("max_sentences", "max_tokens", "max_body", "max_queue", "max_batch_tokens"):
+        for name in ("max_sentences", "max_tokens", "max_sentence_bytes", "max_body", "max_queue", "max_batch_tokens"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1. Received: {getattr(self, name)}")
+        for name in ("max_terms", "max_term_tokens"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} must be at least 0. Received: {getattr(self, name)}")
         if self.max_body >= 2**31:
             raise InputError(f"max_body must be below 2**31. Received: {self.max_body}")
         if not 0 < self.timeout < math.inf:

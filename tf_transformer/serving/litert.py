@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
+from tensorflow.python.eager.cancellation import CancellationManager
 
 from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.runs.signatures import (
@@ -20,7 +21,7 @@ from tf_transformer.runs.signatures import (
     Signature,
     signatures_of,
 )
-from tf_transformer.serving.batching import Arrays
+from tf_transformer.serving.jobs import Arrays
 from tf_transformer.serving.signatures import Signatures
 from tf_transformer.serving.tensors import Columns
 from tf_transformer.text.alignment import pharaoh
@@ -64,7 +65,7 @@ class Functions:
     def __init__(self, translator: "Translator"):
         self._translator = translator
 
-    def __call__(self, signature: str, columns: Columns) -> Arrays:
+    def __call__(self, signature: str, columns: Columns, cancellation: CancellationManager) -> Arrays:
         """Call a signature with the strings of its inputs."""
         return {
             DEFAULT: self._translate,

@@ -3,7 +3,6 @@
 import asyncio
 import concurrent.futures
 import logging
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,8 +10,8 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from tf_transformer.errors import InputError
-from tf_transformer.runs.signatures import COUNT, DEFAULT
-from tf_transformer.serving.batching import Arrays
+from tf_transformer.runs.signatures import COUNT, DEFAULT, N_BEST
+from tf_transformer.serving.jobs import Arrays, Waiting
 from tf_transformer.serving.limits import Limits, Refused
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.tensors import Columns, check_size
@@ -20,6 +19,9 @@ from tf_transformer.serving.version import Version
 from tf_transformer.serving.versions import Found, Versions
 
 Answer = TypeVar("Answer")
+
+FIRST = {DEFAULT, N_BEST, COUNT}
+"""The signatures that are warm when a server begins to serve. Clients of these need not wait for the others."""
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +76,7 @@ class Model:
         self._check_size(columns)
         return await self.run(lambda over: answer(version.run(signature, columns, over)))
 
-    async def run(self, work: Callable[[threading.Event], Answer]) -> Answer:
+    async def run(self, work: Callable[[Waiting], Answer]) -> Answer:
         """Do work for a request on a thread, within the limits of requests and of time.
 
         Args:
@@ -86,17 +88,22 @@ class Model:
         if self._running >= self.limits.max_queue:
             raise Refused(429, f"the server has {self._running} requests, the most that it takes: try again later")
         self._running += 1
-        over = threading.Event()
+        over = Waiting()
         working = asyncio.get_running_loop().run_in_executor(self._threads, work, over)
         working.add_done_callback(self._done)
         try:
-            # A batch that runs cannot be stopped; `over` tells its thread that nobody waits any more.
+            # A thread cannot be stopped; `over` tells it that nobody waits any more.
             return await asyncio.wait_for(asyncio.shield(working), self.limits.timeout)
         except TimeoutError:
-            raise Refused(504, f"no translation within {self.limits.timeout:g} s: send fewer sentences") from None
+            raise Refused(504, f"no translation within {self.limits.timeout:g} s: {over.reason}") from None
+        except (Refused, asyncio.CancelledError):
+            raise
         except tf.errors.OpError as error:
             log.exception("the model failed")
             raise Refused(500, f"the model failed: {error.message.splitlines()[0]}") from None
+        except BaseException:  # a panic in Rust is no Exception
+            log.exception("the server failed")
+            raise Refused(500, "the server failed; its log says why") from None
         finally:
             over.set()
 
@@ -154,8 +161,7 @@ class Model:
         for found in self._versions.to_try(None):
             try:
                 version = self._load(found)
-                # Clients of these signatures need not wait for the others.
-                version.warm_up({DEFAULT, COUNT} & version.signatures.inputs.keys())
+                version.warm_up(FIRST & version.signatures.inputs.keys())
             except InputError as error:
                 self._versions.failed(found)
                 self.metrics.failed_loads.inc()
@@ -175,12 +181,12 @@ class Model:
 
     def _prepare(self, found: Found) -> Version:
         version = self._load(found)
-        version.warm_up(version.signatures.inputs)
+        version.warm_up(version.signatures.inputs, gives_way=True)
         return version
 
     def _warm_up_others(self, version: Version) -> None:
         try:
-            version.warm_up(version.signatures.inputs.keys() - {DEFAULT, COUNT})
+            version.warm_up(version.signatures.inputs.keys() - FIRST, gives_way=True)
         except InputError as error:
             log.error("%s", error)
 

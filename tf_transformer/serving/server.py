@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import uvicorn
+from grpc_health.v1.health_pb2 import HealthCheckResponse  # type: ignore[import-untyped]
 
 from tf_transformer.errors import InputError
-from tf_transformer.serving.grpc_service import make_server
+from tf_transformer.serving.grpc_service import HEALTHY, make_server
 from tf_transformer.serving.http.middleware import ACCESS, LastAnswers
 from tf_transformer.serving.http.origin import Origins
 from tf_transformer.serving.http.rest import make_app
@@ -112,7 +113,16 @@ async def _serve(model: Model, ports: Ports, app: LastAnswers, poll_seconds: flo
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end, number)
+
+    async def say_ready() -> None:
+        await asyncio.wait([asyncio.wrap_future(model.prepared)])
+        for name in HEALTHY:
+            await health.set(name, HealthCheckResponse.SERVING)
+
+    for name in HEALTHY:
+        await health.set(name, HealthCheckResponse.NOT_SERVING)
     await grpc_server.start()
+    readying = asyncio.create_task(say_ready())
     watching = asyncio.create_task(model.watch(poll_seconds))
     log.info(
         "serving %s, version %d: http://%s:%d, gRPC %s:%d",
@@ -120,6 +130,7 @@ async def _serve(model: Model, ports: Ports, app: LastAnswers, poll_seconds: flo
     )
     await server.serve(sockets=[listener])
     watching.cancel()
+    readying.cancel()
     while model.running and not ending[0].done():
         await asyncio.sleep(0.02)
     # Only clients that watch the health are left, and they would stay forever.

@@ -1,5 +1,7 @@
 """The signatures of a model, and the functions behind them."""
 
+import contextlib
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +11,15 @@ import tensorflow as tf
 from google.protobuf.json_format import MessageToDict
 from tensorflow.core.framework.types_pb2 import DT_STRING, DataType
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef, TensorInfo
+from tensorflow.python.eager.cancellation import CancellationManager
 
 from tf_transformer.errors import InputError
-from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.runs.signatures import COUNT
-from tf_transformer.serving.batching import Arrays, Sentence
+from tf_transformer.serving.jobs import Arrays, Sentence
 from tf_transformer.serving.tensors import Columns
+
+CHUNK = 65_536
+"""How many bytes of text are counted at once."""
 
 
 class Signatures:
@@ -24,7 +29,8 @@ class Signatures:
         path: the path of the model, for errors.
         definitions: the definitions, by name, of signatures that take strings [B] and return tensors [B, ...].
         function: calls the signature of a name with the strings [B] of each input, and returns an array [B, ...] for
-            each output. Many threads may call it.
+            each output. Many threads may call it. A call ends between two steps of its search once the manager that it
+            is given is told to cancel it.
 
     Raises:
         InputError: there is no signature, or one takes something other than strings [B].
@@ -34,7 +40,7 @@ class Signatures:
         self,
         path: Path,
         definitions: Mapping[str, SignatureDef],
-        function: Callable[[str, Columns], Arrays],
+        function: Callable[[str, Columns, CancellationManager], Arrays],
     ):
         self.definitions = definitions
         self._function = function
@@ -48,6 +54,7 @@ class Signatures:
             if all(_has_width(output) for output in definition.outputs.values())
         )
         """The signatures whose outputs have the same width for all sentences."""
+        self._turn = threading.Lock()
         self.has_count = self._is_count()
         """Whether `count` counts tokens."""
 
@@ -60,23 +67,27 @@ class Signatures:
         }
         return {"signature_def": {"signature_def": shown}}
 
-    def call(self, signature: str, sentences: Sequence[Sentence]) -> Arrays:
-        """Call a signature with sentences [B], and return an array [B, ...] for each of its outputs."""
-        columns = {name: [sentence[i] for sentence in sentences] for i, name in enumerate(self.inputs[signature])}
-        return self._function(signature, columns)
+    def call(
+        self, signature: str, sentences: Sequence[Sentence], cancellation: CancellationManager | None = None
+    ) -> Arrays:
+        """Call a signature with sentences [B], and return an array [B, ...] for each of its outputs.
 
-    def count(self, signature: str, sentences: Sequence[Sentence]) -> list[int]:
-        """Return the number of tokens of sentences [B] for a signature, or of bytes if the model cannot count tokens.
-
-        All inputs of a sentence count together, except those that name languages.
+        Raises:
+            CancelledError: it was told so.
         """
-        places = [i for i, name in enumerate(self.inputs[signature]) if name not in LANGUAGES]
-        texts = [(sentence[i],) for sentence in sentences for i in places]
+        columns = {name: [sentence[i] for sentence in sentences] for i, name in enumerate(self.inputs[signature])}
+        return self._function(signature, columns, cancellation or CancellationManager())
+
+    def count(self, texts: Sequence[bytes]) -> list[int]:
+        """Return the number of source tokens of each text, or of bytes if the model cannot count tokens."""
         if not self.has_count:
-            counts = np.array([len(text) for (text,) in texts], int)
-        else:
-            (counts,) = self.call(COUNT, texts).values()
-        return counts.reshape(len(sentences), len(places)).sum(axis=1).tolist()
+            return [len(text) for text in texts]
+        ends = np.cumsum([len(text) + 1 for text in texts], dtype=int)
+        chunks = np.split(np.array(texts, object), np.flatnonzero(np.diff(ends // CHUNK)) + 1)
+        # Long texts take turns, a chunk after the other, so that there is always a processor for a short one.
+        with self._turn if len(chunks) > 1 else contextlib.nullcontext():
+            counts = [next(iter(self.call(COUNT, [(text,) for text in chunk]).values())) for chunk in chunks]
+        return np.concatenate(counts).tolist()
 
     def _is_count(self) -> bool:
         outputs = list(self.definitions[COUNT].outputs.values()) if COUNT in self.definitions else []

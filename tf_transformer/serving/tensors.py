@@ -35,8 +35,8 @@ def columns_of(tensors: Mapping[str, TensorProto], inputs: tuple[str, ...], limi
         _check_bytes(name, tensor, sizes[0], limits.max_body)
         try:
             columns[name] = tf.io.parse_tensor(tensor.SerializeToString(), tf.string).numpy().tolist()
-        except tf.errors.OpError as error:
-            raise Refused(400, f"input {name!r} is not a tensor: {error.message}"[:500]) from None
+        except tf.errors.OpError:
+            raise Refused(400, f"the content of input {name!r} is not that of {sizes[0]} strings") from None
     return columns
 
 

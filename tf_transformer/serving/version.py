@@ -3,7 +3,7 @@
 import concurrent.futures
 import logging
 import os
-import threading
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -11,14 +11,21 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
-from tf_transformer.errors import InputError, unknown
-from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT, OF_LITERT, WARM_UP, Described, is_litert
-from tf_transformer.runs.signatures import COUNT, DEFAULT
+from tf_transformer.errors import InputError
+from tf_transformer.runs.descriptions import OF_EXPORT, OF_LITERT, WARM_UP, Described, is_litert
+from tf_transformer.runs.signatures import DEFAULT
 from tf_transformer.serving import litert, saved_model
-from tf_transformer.serving.batching import Arrays, Batcher, Job, Sentence
+from tf_transformer.serving.admission import Admission
+from tf_transformer.serving.batching import Batcher
+from tf_transformer.serving.jobs import Arrays, Job, Sentence, Waiting
 from tf_transformer.serving.limits import Limits, Refused
 from tf_transformer.serving.tensors import Columns, columns_of
 from tf_transformer.text.documents import fits_by
+
+LETTERS = 16
+"""The letters of a token, at most: what has more than a sentence can have need not be counted to be cut."""
+SMALL = 128
+"""The tokens of a request, at most, that need not wait for the batches of larger ones."""
 
 log = logging.getLogger(__name__)
 
@@ -50,58 +57,73 @@ class Version:
             max_tokens=limits.max_batch_tokens,
             wait=limits.batch_wait / 1000,
             count=count,
+            is_ready=lambda signature: signature not in self.cold,
+            small=SMALL,
         )
         self._requests = self._requests_of(path / WARM_UP)
+        self.cold = {name for name, requests in self._requests.items() if requests}
+        """The signatures that are yet to be warmed up. A request for one of them waits until it is."""
         described = self._described(path)
+        self.admission = Admission(self.signatures, limits, described)
+        """Counts what requests ask for, and refuses what is too much."""
         self.direction: tuple[str | None, str | None] = (None, None)
         """The source and the target language, as far as the export names them."""
-        self.languages: tuple[str, ...] = ()
-        """All languages with a token; () if the model has one direction."""
         self.fits: Callable[[str], bool] = lambda text: True
         """Says whether the model takes all of a sentence, as far as the export shows it."""
         if described:
             data, decoding = described.config.data, described.config.decoding
             self.direction = (decoding.source_language or data.source, decoding.target_language or data.target)
-            self.languages = described.languages
             if self.signatures.has_count:
-                self.fits = fits_by(self._count, described.most_source)
+                fits, most = fits_by(self._count, described.most_source), LETTERS * described.most_source
+                self.fits = lambda text: len(text) <= most and fits(text)
 
-    def run(self, signature: str, columns: Columns, over: threading.Event) -> Arrays:
+    def run(self, signature: str, columns: Columns, over: Waiting) -> Arrays:
         """Call a signature with sentences, and wait for its answer.
 
         Args:
             signature: the name of one of the signatures.
             columns: for each input of the signature, the sentences [B].
-            over: is set by the caller when nobody waits any more. Sentences that have not begun by then never do.
+            over: is set by the caller when nobody waits any more. Sentences that have not begun by then never do, and
+                a batch is cancelled in which there are no others.
 
         Returns:
             For each output of the signature, an array [B, ...].
 
         Raises:
-            Refused: there are more than `max_tokens`, a language is unknown, the answer is too large, or nobody waits.
+            Refused: as `Admission`; the answer is too large, or nobody waits.
         """
-        self.check_languages(columns)
-        sentences = self._sentences(signature, columns)
-        tokens = self.signatures.count(signature, sentences)
-        if sum(tokens) > self._limits.max_tokens:
-            raise Refused(400, f"a request may have at most {self._limits.max_tokens} tokens. Received: {sum(tokens)}")
-        job = Job(signature, sentences, tokens, over)
+        self.admission.check(columns)
+        job = Job(signature, self._sentences(signature, columns), self.admission.tokens(columns), over)
+        if signature in self.cold:
+            over.reason = f"the server still prepares the signature {signature} (see /readyz): try again later"
         self._batcher.submit(job)
-        return job.result()
+        try:
+            return job.result()
+        finally:
+            self._batcher.notify()
 
-    def warm_up(self, signatures: Iterable[str]) -> None:
+    def warm_up(self, signatures: Iterable[str], *, gives_way: bool = False) -> None:
         """Call signatures with the warm-up requests of the export. The first call optimises a graph, on one core.
+
+        Args:
+            signatures: their names.
+            gives_way: whether clients are served meanwhile, who come first.
 
         Raises:
             InputError: a request fails.
         """
 
         def call(signature: str) -> None:
-            for columns in self._requests[signature]:
-                self.signatures.call(signature, self._sentences(signature, columns))
+            try:
+                for columns in self._requests[signature]:
+                    self.signatures.call(signature, self._sentences(signature, columns))
+            finally:
+                self.cold.discard(signature)  # if it fails, its clients are told why
+                self._batcher.notify()
 
+        begin = _give_way if gives_way else None
         try:
-            with concurrent.futures.ThreadPoolExecutor() as threads:
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count(), "warm_up", begin) as threads:
                 list(threads.map(call, signatures))
         except tf.errors.OpError as error:
             raise InputError(f"{self._path} fails at a request that it was exported with: {error.message}") from error
@@ -113,15 +135,8 @@ class Version:
     def _sentences(self, signature: str, columns: Columns) -> list[Sentence]:
         return list(zip(*(columns[name] for name in self.signatures.inputs[signature]), strict=True))
 
-    def check_languages(self, columns: Columns) -> None:
-        """Raise Refused for a language that the model does not have. A batch with it would fail for all its clients."""
-        for name in LANGUAGES:
-            for language in dict.fromkeys(columns.get(name, ())) if self.languages else ():
-                if (text := language.decode("utf-8", "replace")) not in self.languages:
-                    raise Refused(400, f"{name}: {unknown('language', text[:100], self.languages)}")
-
     def _count(self, texts: list[str]) -> list[int]:
-        return self.signatures.count(COUNT, [(text.encode(),) for text in texts])
+        return self.signatures.count([text.encode() for text in texts])
 
     def _described(self, path: Path) -> Described | None:
         """Return the description of an export, if it has one."""
@@ -148,3 +163,9 @@ class Version:
         except (KeyError, DecodeError, Refused, tf.errors.OpError) as error:
             raise InputError(f"{path} is damaged, or belongs to another model: {error}") from None
         return requests
+
+
+def _give_way() -> None:
+    """Let the other threads of this process run first, where a thread has a priority of its own."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, 0, 10)

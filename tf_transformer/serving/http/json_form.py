@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import collections
 import json
 from typing import Any
 
@@ -15,10 +16,10 @@ def parse(body: bytes) -> dict[str, Any]:
     """Return the JSON object in the body of a request.
 
     Raises:
-        Refused: the body is not JSON, or not an object.
+        Refused: the body is not JSON, or not an object, or an object in it has two values for a key.
     """
     try:
-        request = json.loads(body)
+        request = json.loads(body, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise Refused(400, f"JSON Parse error: {error}") from None
     if not isinstance(request, dict):
@@ -65,6 +66,14 @@ def answer(outputs: dict[str, np.ndarray], by_rows: bool) -> dict[str, Any]:
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return {"predictions": [next(iter(row.values())) for row in rows] if len(columns) == 1 else rows}
     return {"outputs": next(iter(columns.values())) if len(columns) == 1 else columns}
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        [(twice, _)] = collections.Counter(key for key, _ in pairs).most_common(1)
+        raise Refused(400, f"an object has the key {twice[:100]!r} twice")
+    return made
 
 
 def _is_named(row: Any) -> bool:

@@ -52,7 +52,7 @@ def description(model: Model) -> dict[str, Any]:
     string = {"type": "string"}
     found = _object({"text": string, "translation": string})
     given = {"text": {"type": "string", "pattern": r"\S"}}
-    if model.version.languages:
+    if model.version.admission.languages:
         given |= dict.fromkeys(LANGUAGES, string)
     translate = {
         "post": {
@@ -79,6 +79,9 @@ def description(model: Model) -> dict[str, Any]:
         "paths": paths
         | {
             "/healthz": {"get": {"summary": "Whether the server is up", "responses": plain}},
+            "/readyz": {
+                "get": {"summary": "Which signatures are warm", "responses": _responses({"type": "object"}, "503")}
+            },
             "/metrics": {"get": {"summary": "Metrics for Prometheus", "responses": plain}},
         },
     }

@@ -16,7 +16,7 @@ from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.version import Version
 
-SCRIPTS = ("page.js", "parts.js", "steps.js")
+SCRIPTS = ("page.js", "parts.js", "attention.js", "steps.js")
 FILES = {"": "text/html", "page.css": "text/css", **dict.fromkeys(SCRIPTS, "text/javascript")}
 """The files of the page, of which the first is index.html."""
 HEADERS = {
@@ -83,7 +83,7 @@ class PageApi:
             "version": version.number,
             "source": source,
             "target": target,
-            "languages": version.languages,
+            "languages": version.admission.languages,
             "has_steps": STEPS in version.signatures.inputs,
         }
 

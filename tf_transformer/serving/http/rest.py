@@ -49,6 +49,7 @@ def make_app(model: Model, origins: Origins = frozenset()) -> ASGIApp:
         Route("/openapi.json", api.openapi),
         Route("/metrics", api.metrics),
         Route("/healthz", api.health),
+        Route("/readyz", api.readiness),
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _crash})
     # A redirect would send clients to an address that they have named themselves.
@@ -77,6 +78,8 @@ class _Api:
             except ClientDisconnect:
                 status = 499
                 response = write_error(status, "the client has disconnected")  # which nobody reads
+            except Exception as error:
+                response = await _crash(request, error)
             finally:
                 self._model.metrics.count_answer("rest", status, time.perf_counter() - started)
             return response
@@ -126,6 +129,12 @@ class _Api:
     async def health(self, _: Request) -> Response:
         return Response("ok\n", media_type="text/plain")
 
+    async def readiness(self, _: Request) -> Response:
+        version = self._model.version
+        cold = sorted(version.cold)
+        warm = sorted(version.signatures.inputs.keys() - cold)
+        return write({"version": version.number, "warm": warm, "cold": cold}, 503 if cold else 200)
+
 
 def _servable(request: Request) -> tuple[str, int | None]:
     """Return the name of the model and the number of the version in a path."""
@@ -145,5 +154,6 @@ async def _http_error(_: Request, error: Any) -> Response:
     return write_error(error.status_code, error.detail, error.headers)
 
 
-async def _crash(request: Request, _: Exception) -> Response:
+async def _crash(request: Request, error: Exception) -> Response:
+    log.error("the server failed", exc_info=error)
     return write_error(500, f"the server failed at {request.method} {request.url.path[:200]}; its log says why")

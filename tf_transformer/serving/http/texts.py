@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import threading
 import types
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
@@ -11,10 +10,10 @@ from starlette.requests import Request
 
 from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.runs.signatures import N_BEST
-from tf_transformer.serving.batching import Arrays
 from tf_transformer.serving.http import json_form, origin
 from tf_transformer.serving.http.exchange import read, while_connected
 from tf_transformer.serving.http.origin import Origins
+from tf_transformer.serving.jobs import Arrays, Waiting
 from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import Model
 from tf_transformer.serving.tensors import check_size
@@ -119,7 +118,7 @@ class Texts:
         # Each language is read once, not for every sentence.
         given = {"text": sentences, **named, **{name: [value] for name, value in more.items()}}
         columns = json_form.columns_of({"inputs": given}, inputs)
-        version.check_languages(columns)  # before the request waits for its turn
+        version.admission.check(columns)  # before the request waits for its turn
         columns = {**columns, **{name: columns[name] * len(sentences) for name in given if name != "text"}}
 
         def answer(outputs: Arrays) -> Shown:
@@ -137,7 +136,7 @@ class Texts:
         segment = segmenter(language if isinstance(language, str) else None)
         most = self._model.limits.max_sentences
 
-        def cut(over: threading.Event) -> list[Line]:
+        def cut(over: Waiting) -> list[Line]:
             parts = 0
 
             def fits(sentence: str) -> bool:

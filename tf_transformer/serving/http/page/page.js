@@ -1,4 +1,6 @@
-import { ask, cell, find, row, showProblem } from "./parts.js";
+// The form and the translation. Each panel of a sentence has a script of its own, and none of these knows another.
+import { drawAttention } from "./attention.js";
+import { ask, cell, find, problemOf, row } from "./parts.js";
 import { drawSteps } from "./steps.js";
 
 const SHORT = 200; // characters of a sentence whose attention is shown without being asked for
@@ -8,7 +10,7 @@ let hasSteps = false; // whether the model shows the steps of its search
 fetch("page/model")
   .then((response) => response.json())
   .then(showModel)
-  .catch(showProblem);
+  .catch((error) => showProblem(problemOf(error)));
 
 find("form").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -23,23 +25,33 @@ find("text").addEventListener("keydown", (event) => {
 });
 
 async function translate(text) {
+  const isBlank = text.trim() === "";
+  find("text").setAttribute("aria-invalid", isBlank);
+  if (isBlank) {
+    find("text").focus();
+    return showProblem("Write what is to be translated.");
+  }
   if (waiting) waiting.abort();
   const mine = (waiting = new AbortController());
   find("send").setAttribute("aria-disabled", "true");
-  find("problem").textContent = "";
+  showProblem("");
   try {
-    const languages = chosenLanguages();
-    const answer = await ask("translate", text, languages, mine.signal);
+    const more = chosen();
+    const answer = await ask("translate", text, more, mine.signal);
     showModel(answer.model);
-    show(answer, languages, mine.signal);
+    show(answer, more, mine.signal);
   } catch (error) {
     if (mine === waiting) {
       find("result").hidden = true;
-      showProblem(error);
+      showProblem(problemOf(error));
     }
   } finally {
     if (mine === waiting) find("send").removeAttribute("aria-disabled");
   }
+}
+
+function showProblem(message) {
+  find("problem").textContent = message;
 }
 
 function showModel({ name, version, source, target, languages, has_steps: has }) {
@@ -60,21 +72,23 @@ function offer(list, languages, preset) {
   list.replaceChildren(...languages.map((language) => new Option(language, language, false, language === chosen)));
 }
 
-function chosenLanguages() {
+// What is asked for besides the text, by the names of the server. The panels of a sentence ask for it too.
+function chosen() {
   if (find("languages").hidden) return {};
   return { source_language: find("source_language").value, target_language: find("target_language").value };
 }
 
-function show({ translation, sentences }, languages, signal) {
+function show({ translation, sentences }, more, signal) {
   find("translation").textContent = translation;
   find("said").textContent = translation; // what a screen reader says at once
   const isAlone = sentences.length === 1;
-  find("sentences").replaceChildren(...sentences.map((sentence) => drawSentence(sentence, isAlone, languages, signal)));
+  find("sentences").replaceChildren(...sentences.map((sentence) => drawSentence(sentence, isAlone, more, signal)));
   find("result").hidden = false;
 }
 
-function drawSentence({ text, n_best: best }, isAlone, languages, signal) {
+function drawSentence({ text, n_best: best, is_truncated: isCut }, isAlone, more, signal) {
   const parts = find("sentence").content.cloneNode(true);
+  parts.querySelector(".cut").hidden = !isCut;
   parts
     .querySelector(".n-best")
     .tBodies[0].replaceChildren(
@@ -82,76 +96,13 @@ function drawSentence({ text, n_best: best }, isAlone, languages, signal) {
     );
   const attention = parts.querySelector(".attention");
   // It is asked for and drawn when it is opened: of a long text it is large.
-  attention.addEventListener("toggle", () => drawAttention(attention, text, languages, signal), { once: true });
+  attention.addEventListener("toggle", () => drawAttention(attention, text, more, signal), { once: true });
   attention.open = isAlone && text.length <= SHORT;
   const steps = parts.querySelector(".steps");
   steps.hidden = !hasSteps;
-  steps.addEventListener("toggle", () => drawSteps(steps, text, languages, signal), { once: true });
+  steps.addEventListener("toggle", () => drawSteps(steps, text, more, signal), { once: true });
   const box = document.createElement(isAlone ? "div" : "details");
   if (!isAlone) box.append(cell("summary", text));
   box.append(parts);
   return box;
-}
-
-async function drawAttention(details, text, languages, signal) {
-  const square = details.querySelector(".square");
-  const table = details.querySelector("table");
-  let answer;
-  try {
-    answer = await ask("attention", text, languages, signal);
-  } catch (error) {
-    if (!signal.aborted) showProblem(error);
-    return;
-  }
-  const { source_tokens: source, target_tokens: target, read_tokens: read, kinds } = answer;
-  const sides = { cross: [target, source], encoder: [source, source], decoder: [target, read] };
-  const [kind, layer, head] = ["kind", "layer", "head"].map((name) => details.querySelector(`.${name}`));
-  const layers = kinds.cross.length;
-  const heads = kinds.cross[0].length;
-  details.querySelector(".choices").hidden = !kinds.encoder;
-  layer.replaceChildren(...kinds.cross.map((_, i) => new Option(i + 1, i, false, i === layers - 1)));
-  head.replaceChildren(new Option("mean of all", ""), ...kinds.cross[0].map((_, i) => new Option(i + 1, i)));
-  const draw = () => {
-    const [rows, columns] = sides[kind.value];
-    const all = kinds[kind.value][layer.value];
-    const weights = head.value
-      ? all[head.value]
-      : rows.map((_, t) => columns.map((_, s) => all.reduce((sum, one) => sum + one[t][s], 0) / heads));
-    square.textContent = "";
-    table.replaceChildren(...drawWeights(rows, columns, weights));
-  };
-  for (const choice of [kind, layer, head]) choice.addEventListener("change", draw);
-  draw();
-  // What a mouse reads from a title, a finger reads here.
-  table.addEventListener("click", (event) => {
-    const title = event.target.closest("td")?.title;
-    if (title) square.textContent = title;
-  });
-}
-
-// The head and the body of a table of weights.
-function drawWeights(rows, columns, weights) {
-  const head = document.createElement("thead");
-  head.append(row([document.createElement("td"), ...columns.map((token) => header("col", token))]));
-  const body = document.createElement("tbody");
-  rows.forEach((token, t) => {
-    const squares = columns.map((other, s) => {
-      const square = document.createElement("td");
-      const weight = weights[t][s];
-      square.style.backgroundColor = `rgb(var(--accent) / ${weight.toFixed(3)})`;
-      const number = cell("span", weight.toFixed(2));
-      number.className = "unseen";
-      square.append(number);
-      square.title = `${token} \u2190 ${other}: ${weight.toFixed(2)}`;
-      return square;
-    });
-    body.append(row([header("row", token), ...squares]));
-  });
-  return [head, body];
-}
-
-function header(scope, token) {
-  const element = cell("th", token.replaceAll("\u2581", "\u00b7"));
-  element.scope = scope;
-  return element;
 }

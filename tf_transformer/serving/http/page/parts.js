@@ -1,4 +1,4 @@
-// What the page and its steps have in common: requests, problems, and parts of tables.
+// What the parts of the page have in common: requests, problems, tokens, and parts of tables.
 export const find = (id) => document.getElementById(id);
 
 export async function ask(path, text, more, signal) {
@@ -8,14 +8,42 @@ export async function ask(path, text, more, signal) {
     body: JSON.stringify({ text, ...more }),
     signal,
   });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.error);
+  const answer = await response.json().catch(() => ({ error: `The server's answer cannot be read (status ${response.status}).` }));
+  if (!response.ok || answer.error) throw new Error(answer.error);
   return answer;
 }
 
-export function showProblem(error) {
-  find("problem").textContent =
-    error instanceof TypeError ? "The server does not answer. Is it still running?" : error.message;
+export function problemOf(error) {
+  return error instanceof TypeError ? "The server does not answer. Is it still running?" : error.message;
+}
+
+// Asks for what a panel shows, and draws it. What goes wrong is said in the panel, where it can be tried again.
+export async function fill(panel, path, text, more, signal, draw) {
+  const [said, again, drawn] = ["said", "again", "drawn"].map((name) => panel.querySelector(`.${name}`));
+  const isAgain = document.activeElement === again;
+  said.className = "said";
+  said.textContent = "The server computes it \u2026";
+  again.hidden = true;
+  if (isAgain) panel.querySelector("summary").focus(); // the button that was pressed is gone
+  try {
+    const answer = await ask(path, text, more, signal);
+    said.textContent = "";
+    drawn.hidden = false;
+    draw(answer);
+  } catch (error) {
+    if (signal.aborted) return;
+    said.className = "said problem";
+    said.textContent = problemOf(error);
+    again.hidden = false;
+    again.onclick = () => fill(panel, path, text, more, signal, draw);
+    said.scrollIntoView({ block: "nearest" });
+  }
+}
+
+// A token as people read it: a space is a dot, and signs alone stand in quotes, because a full stop looks like nothing.
+export function shown(token) {
+  const text = token.replaceAll("\u2581", "\u00b7");
+  return /[\p{L}\p{N}]/u.test(text) ? text : `\u201c${text}\u201d`;
 }
 
 export function row(cells) {

@@ -1,21 +1,19 @@
 // What the model and the search had to choose from at each step, and other choices.
-import { ask, cell, row, showProblem } from "./parts.js";
+import { cell, fill, row, shown } from "./parts.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const COLUMN = 92; // pixels between two steps
+const COLUMN = 140; // pixels between two steps
+const BOX = 80; // pixels of a candidate, so that the lines between two steps have room
 const LINE = 34; // pixels between two candidates
 
-// Asks for the steps of a line and draws them; a choice asks again, for a translation that begins with it.
-export async function drawSteps(details, text, languages, signal, prefix = [], chosen = null) {
-  let answer;
-  try {
-    answer = await ask("steps", text, { ...languages, prefix }, signal);
-  } catch (error) {
-    if (!signal.aborted) showProblem(error);
-    return;
-  }
-  const again = (ids) => drawSteps(details, text, languages, signal, ids, Math.max(ids.length - 1, 0)); // the last token of its choice
-  const part = (name) => details.querySelector(`.${name}`);
+// Asks for the steps of a sentence and draws them; a choice asks again, for a translation that begins with it.
+export function drawSteps(panel, text, more, signal, prefix = [], chosen = null) {
+  const again = (ids) => drawSteps(panel, text, more, signal, ids, Math.max(ids.length - 1, 0)); // the last token of its choice
+  return fill(panel, "steps", text, { ...more, prefix }, signal, (answer) => draw(panel, answer, prefix, chosen, again));
+}
+
+function draw(panel, answer, prefix, chosen, again) {
+  const part = (name) => panel.querySelector(`.${name}`);
   part("begun").hidden = prefix.length === 0;
   part("goes-on").textContent = prefix.length ? answer.translation : "";
   part("free").onclick = () => again([]);
@@ -41,8 +39,9 @@ export async function drawSteps(details, text, languages, signal, prefix = [], c
 
 function choice({ id, token, probability }, written, write) {
   const meter = document.createElement("meter");
-  meter.value = probability;
+  meter.value = probability.toFixed(3); // which is read out
   meter.title = probability.toFixed(4);
+  meter.setAttribute("aria-label", `Probability of ${shown(token)}`);
   const bar = document.createElement("td");
   bar.append(meter, ` ${probability.toFixed(3)}`);
   const last = document.createElement("td");
@@ -67,7 +66,8 @@ function drawTree(steps) {
   steps.forEach((step, number) =>
     step.forEach((node, rank) => {
       const [[x1, y1], [x2, y2]] = [at(number, number ? node.parent : 0), at(number + 1, rank)];
-      svg.append(element("line", { x1: x1 + 40, y1, x2: x2 - 40, y2, class: look(node) }));
+      const [from, to, middle] = [x1 + BOX / 2, x2 - BOX / 2, (x1 + x2) / 2];
+      svg.append(element("path", { d: `M${from} ${y1}C${middle} ${y1} ${middle} ${y2} ${to} ${y2}`, class: look(node) }));
     })
   );
   svg.append(...drawNode(...at(0, 0), "start", "", "kept", "where every hypothesis begins"));
@@ -81,7 +81,8 @@ function drawTree(steps) {
 }
 
 function drawNode(x, y, token, value, kind, title) {
-  const box = element("rect", { x: x - 40, y: y - 15, width: 80, height: 30, rx: 4, class: kind });
+  const round = kind.startsWith("finished") ? 15 : 3;
+  const box = element("rect", { x: x - BOX / 2, y: y - 15, width: BOX, height: 30, rx: round, class: kind });
   box.append(element("title", {}, title));
   const lines = [token.length > 11 ? `${token.slice(0, 10)}\u2026` : token, value].filter(Boolean);
   const texts = lines.map((line, i) => element("text", { x, y: y + (lines.length > 1 ? 11 * i - 2 : 4) }, line));
@@ -100,10 +101,6 @@ function said({ token, status, log_probability: total, score, is_best: isBest })
 
 function look({ status, is_best: isBest }) {
   return isBest ? `${status} best` : status;
-}
-
-function shown(token) {
-  return token.replaceAll("\u2581", "\u00b7");
 }
 
 function element(kind, attributes, text = "") {
