@@ -208,7 +208,7 @@ def metric(served, name):
         return next(float(line.split()[1]) for line in response.read().decode().splitlines() if line.startswith(name))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # as long as there is one, no test of its process can run an event loop of its own
 def browser():
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -231,6 +231,6 @@ def page(browser, served):
     page.on("console", lambda message: page.said.append(message.text))
     page.on("pageerror", lambda error: page.said.append(str(error)))
     page.goto(served.url)
-    expect(page.locator("textarea")).to_be_focused()  # what is typed before is lost, on a busy machine
+    expect(page.locator("#text")).to_be_focused()  # what is typed before is lost, on a busy machine
     yield page
     page.close()

@@ -108,7 +108,7 @@ def test_the_page_offers_the_languages(page, translate):
         expect(choice).to_have_value(preset)
     page.locator("#source_language").select_option("deu_Latn")
     page.locator("#target_language").select_option("eng_Latn")
-    page.locator("textarea").fill(GERMAN)
+    page.locator("#text").fill(GERMAN)
     page.keyboard.press("Enter")
     expect(page.locator("#translation")).to_have_text(translate(GERMAN, "deu_Latn", "eng_Latn"), timeout=MILLISECONDS)
     expect(page.locator("#target_language")).to_have_value("eng_Latn")

@@ -61,7 +61,7 @@ def test_each_sentence_is_translated_for_itself(page):
 
 
 def test_the_attention_of_a_long_text_is_folded_away(page):
-    page.locator("textarea").fill("a " * 101)
+    page.locator("#text").fill("a " * 101)
     page.keyboard.press("Enter")
     expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
     assert not page.locator(".map").is_visible()
@@ -84,18 +84,18 @@ def test_the_button_keeps_the_focus_and_the_answer_is_said(page):
 
 
 def test_markup_is_text(page):
-    page.locator("textarea").fill("<img src=x onerror=alert(1)> a b")
+    page.locator("#text").fill("<img src=x onerror=alert(1)> a b")
     page.get_by_role("button", name="Translate").click()
     expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
     assert page.locator("#result img").count() == 0
 
 
 def test_what_is_refused_is_shown(page):
-    page.locator("textarea").fill("a" * 1_100_000)
+    page.locator("#text").fill("a" * 1_100_000)
     page.get_by_role("button", name="Translate").click()
     expect(page.get_by_role("alert")).to_contain_text("the body may have at most 1048576 bytes", timeout=MILLISECONDS)
     expect(page.locator("#result")).to_be_hidden()
-    page.locator("textarea").fill("a b")
+    page.locator("#text").fill("a b")
     page.keyboard.press("Enter")
     expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
     expect(page.get_by_role("alert")).to_be_empty()
@@ -164,4 +164,22 @@ def test_attention_of_every_kind_layer_and_head_is_shown(page, copy_run):
     page.keyboard.press("ArrowDown")  # by the keyboard as well
     assert kind.input_value() == "encoder"
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert page.said == []
+
+
+def test_a_glossary_is_a_field_of_the_page(page):
+    page.locator("#text").fill("a b c")
+    page.locator("#text").press("Enter")
+    expect(page.locator("#translation")).not_to_be_empty()
+    plain = page.locator("#translation").text_content()
+    assert "h g" not in plain
+    page.locator("#terms summary").click()
+    page.locator("#glossary").fill("b = h g\n\nunfinished\n")
+    page.locator("#text").press("Enter")
+    expect(page.locator("#translation")).to_contain_text("h g")
+    expect(page.locator(".attention")).to_be_hidden()
+    page.locator("#glossary").fill("")
+    page.locator("#text").press("Enter")
+    expect(page.locator("#translation")).to_have_text(plain)
+    expect(page.locator(".attention")).to_be_visible()
     assert page.said == []

@@ -65,10 +65,10 @@ def test_a_choice_that_fails_leaves_what_was_there(page):
 
 @pytest.mark.parametrize("text", ["", " \u3000"])
 def test_a_blank_text_is_not_sent(page, text):
-    page.locator("textarea").fill(text)
+    page.locator("#text").fill(text)
     page.get_by_role("button", name="Translate").click()
     expect(page.get_by_role("alert")).to_have_text("Write what is to be translated.")
-    expect(page.locator("textarea")).to_be_focused()
+    expect(page.locator("#text")).to_be_focused()
     assert not [url for url in page.asked if url.endswith("page/translate")]
     page.keyboard.type("a b c")
     page.keyboard.press("Enter")
@@ -123,13 +123,13 @@ def test_controls_and_their_focus_can_be_seen(page, scheme):
     page.keyboard.press("Enter")
     expect(page.locator(".attention select").first).to_be_visible(timeout=MILLISECONDS)
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    for selector in ("textarea", ".attention select"):
+    for selector in ("#text", ".attention select"):
         page.locator(selector).first.focus()
         style = page.locator(selector).first.evaluate(
             "one => [getComputedStyle(one).borderTopColor, getComputedStyle(one).outlineColor]"
         )
         assert all(contrast(colour, paper) >= 3 for colour in style), style
-    assert page.locator("textarea").get_attribute("dir") == "auto"
+    assert page.locator("#text").get_attribute("dir") == "auto"
 
 
 def contrast(colour: str, other: str) -> float:

@@ -261,3 +261,24 @@ def test_the_client_of_the_examples_keeps_the_order_of_lines(served):
     assert sum(map(str.__eq__, found, lines)) > 140
     done = subprocess.run([sys.executable, str(client), model + "x"], input=text, capture_output=True, text=True)
     assert done.returncode == 1 and "404" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_glossary_says_what_translations_contain(client):
+    path = "/v1/models/copy:translate"
+
+    def translated(**asked):
+        response = client.post(path, json={"text": "a b c.\nd e", **asked})
+        return response.status_code, response.json()
+
+    plain = translated()[1]
+    status, found = translated(glossary={"d": "h g", "zz": "a", "B": "h"})
+    assert status == 200
+    assert found["sentences"][0] == plain["sentences"][0] and "h g" not in plain["translation"]
+    assert "h g" in found["sentences"][1]["translation"]
+    assert found["translation"] == "\n".join(sentence["translation"] for sentence in found["sentences"])
+    assert translated(glossary={}) == translated()
+    for glossary in ([], "d = h", {"d": ""}, {"d": 1}, {" ": "h"}, {"d": "h\tg"}):
+        status, found = translated(glossary=glossary)
+        assert status == 400 and "glossary" in found["error"], glossary
+    assert translated(glossary={"d": "\u200b"})[0] == 400
+    assert "at most" in translated(glossary={letter: "h" for letter in "de"} | {"d e": "h " * 300})[1]["error"]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tf_transformer.runs.descriptions import LANGUAGES
-from tf_transformer.runs.signatures import DEFAULT
+from tf_transformer.runs.signatures import DEFAULT, WITH_TERMS
 from tf_transformer.serving.model import Model
 from tf_transformer.version import __version__
 
@@ -51,9 +51,11 @@ def description(model: Model) -> dict[str, Any]:
     }
     string = {"type": "string"}
     found = _object({"text": string, "translation": string})
-    given = {"text": {"type": "string", "pattern": r"\S"}}
+    given: dict[str, Any] = {"text": {"type": "string", "pattern": r"\S"}}
     if model.version.admission.languages:
         given |= dict.fromkeys(LANGUAGES, string)
+    if WITH_TERMS in model.version.signatures.inputs:
+        given["glossary"] = {"type": "object", "additionalProperties": string, "description": "terms and translations"}
     translate = {
         "post": {
             "summary": "Translate a text as it is written, sentence by sentence",

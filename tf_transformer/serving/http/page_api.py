@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tf_transformer.decoding.search_tree import search_tree
-from tf_transformer.runs.signatures import ALL_ATTENTION, STEPS, WITH_ATTENTION
+from tf_transformer.runs.signatures import ALL_ATTENTION, STEPS, WITH_ATTENTION, WITH_TERMS
 from tf_transformer.serving.http.exchange import Handler, write
 from tf_transformer.serving.http.texts import Row, Texts
 from tf_transformer.serving.limits import Refused
@@ -73,7 +73,7 @@ class PageApi:
         prefix = asked.get("prefix", [])
         if not (isinstance(prefix, list) and all(type(token) is int for token in prefix)):
             raise Refused(400, f"'prefix' must be a list of numbers of tokens. Received: {str(prefix)[:100]}")
-        more = {"prefix_ids": " ".join(map(str, prefix))}
+        more = {"prefix_ids": [" ".join(map(str, prefix))]}
         return await self._texts.predict(*(request, self._model.version, STEPS, [text], asked), _steps, more)
 
     def _shown(self, version: Version) -> dict[str, Any]:
@@ -85,6 +85,7 @@ class PageApi:
             "target": target,
             "languages": version.admission.languages,
             "has_steps": STEPS in version.signatures.inputs,
+            "has_terms": WITH_TERMS in version.signatures.inputs,
         }
 
 

@@ -1,15 +1,16 @@
 """Requests that have a text, for the web page and for `:translate`."""
 
 import dataclasses
+import math
 import re
 import types
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from starlette.requests import Request
 
 from tf_transformer.runs.descriptions import LANGUAGES
-from tf_transformer.runs.signatures import N_BEST
+from tf_transformer.runs.signatures import N_BEST, WITH_TERMS
 from tf_transformer.serving.http import json_form, origin
 from tf_transformer.serving.http.exchange import read, while_connected
 from tf_transformer.serving.http.origin import Origins
@@ -19,6 +20,7 @@ from tf_transformer.serving.model import Model
 from tf_transformer.serving.tensors import check_size
 from tf_transformer.serving.version import Version
 from tf_transformer.text.documents import Line, Sentence, halves, joined, parts_of, segmenter
+from tf_transformer.text.glossary import Glossary
 
 Row = dict[str, Any]
 """What a signature gives for one sentence."""
@@ -104,11 +106,12 @@ class Texts:
         sentences: list[str],
         asked: dict[str, Any],
         show: Callable[[list[Row]], Shown],
-        more: Mapping[str, str] = types.MappingProxyType({}),
+        more: Mapping[str, Sequence[str]] = types.MappingProxyType({}),
     ) -> Shown:
-        """Call a signature with sentences, which have languages and further inputs in common; return what `show` does.
+        """Call a signature with sentences, which have languages in common; return what `show` does.
 
-        It is given the rows of what the signature gives, on a thread of its own.
+        `more` has further inputs, one for each sentence. `show` is given the rows of what the signature gives, on a
+        thread of its own.
         """
         self._model.check_signature(version, signature)
         check_size(len(sentences), self._model.limits.max_sentences)
@@ -116,10 +119,10 @@ class Texts:
         languages = dict(zip(LANGUAGES, version.direction, strict=True))
         named = {name: [asked.get(name, languages[name])] for name in LANGUAGES if name in inputs}
         # Each language is read once, not for every sentence.
-        given = {"text": sentences, **named, **{name: [value] for name, value in more.items()}}
+        given = {"text": sentences, **named, **{name: list(values) for name, values in more.items()}}
         columns = json_form.columns_of({"inputs": given}, inputs)
         version.admission.check(columns)  # before the request waits for its turn
-        columns = {**columns, **{name: columns[name] * len(sentences) for name in given if name != "text"}}
+        columns = {**columns, **{name: columns[name] * len(sentences) for name in named}}
 
         def answer(outputs: Arrays) -> Shown:
             return show(json_form.answer(outputs, by_rows=True)["predictions"])
@@ -131,7 +134,9 @@ class Texts:
 
         It is cut before any of it is translated, as far as the tokens can be counted beforehand.
         """
-        self._model.check_signature(version, N_BEST)
+        glossary = _glossary_of(asked)
+        signature = WITH_TERMS if glossary else N_BEST
+        self._model.check_signature(version, signature)
         language = asked.get("source_language", version.direction[0])
         segment = segmenter(language if isinstance(language, str) else None)
         most = self._model.limits.max_sentences
@@ -153,7 +158,12 @@ class Texts:
         lines = await while_connected(request, self._model.run(cut))
 
         async def translate(sentences: list[str]) -> list[Row]:
-            return await self.predict(request, version, N_BEST, sentences, asked, list)
+            more = {"terms": ["\t".join(glossary(sentence)[1]) for sentence in sentences]} if glossary else {}
+            rows = await self.predict(request, version, signature, sentences, asked, list, more)
+            for sentence, row in zip(sentences, rows, strict=True):
+                if not math.isfinite(row["scores"][0]):
+                    raise Refused(400, f"no translation can contain all terms of the glossary in {sentence[:100]!r}")
+            return rows
 
         return await translated(lines, translate)
 
@@ -168,6 +178,16 @@ async def translated(lines: list[Line], translate: Callable[[list[str]], Awaitab
             part.row = row
         document.lines = [[half for part in line for half in _halved(part)] for line in document.lines]
     return document
+
+
+def _glossary_of(asked: dict[str, Any]) -> Glossary | None:
+    """Return the glossary that a request gives, if it has terms."""
+    given = asked.get("glossary", {})
+    if not (isinstance(given, dict) and all(isinstance(term, str) and term.strip() for term in given.values())):
+        raise Refused(400, '\'glossary\' must be an object of terms and their translations, such as {"dog": "Hund"}')
+    if any("\t" in term for term in given.values()) or not all(map(str.strip, given)):
+        raise Refused(400, "a term of 'glossary' must have text, and its translation no tab")
+    return Glossary(given) if given else None
 
 
 def _halved(part: Part) -> list[Part]:

@@ -37,9 +37,10 @@ async function translate(text) {
   showProblem("");
   try {
     const more = chosen();
-    const answer = await ask("translate", text, more, mine.signal);
+    const glossary = terms();
+    const answer = await ask("translate", text, { ...more, glossary }, mine.signal);
     showModel(answer.model);
-    show(answer, more, mine.signal);
+    show(answer, more, Object.keys(glossary).length > 0, mine.signal);
   } catch (error) {
     if (mine === waiting) {
       find("result").hidden = true;
@@ -54,8 +55,9 @@ function showProblem(message) {
   find("problem").textContent = message;
 }
 
-function showModel({ name, version, source, target, languages, has_steps: has }) {
+function showModel({ name, version, source, target, languages, has_steps: has, has_terms: hasTerms }) {
   hasSteps = has;
+  find("terms").hidden = !hasTerms;
   const isOfSeveral = languages.length > 0;
   const direction = source && target && !isOfSeveral ? `, ${source} to ${target}` : "";
   find("model").textContent = `${name}${direction}, version ${version}`;
@@ -78,15 +80,23 @@ function chosen() {
   return { source_language: find("source_language").value, target_language: find("target_language").value };
 }
 
-function show({ translation, sentences }, more, signal) {
+// The glossary, by source term; lines without an equals sign are not finished yet.
+function terms() {
+  if (find("terms").hidden) return {};
+  const pairs = find("glossary").value.split("\n").map((line) => line.split("=").map((side) => side.trim()));
+  return Object.fromEntries(pairs.filter(([term, translation]) => term && translation));
+}
+
+// With a glossary, a sentence has no panels: they would show how it is translated without one.
+function show({ translation, sentences }, more, hasTerms, signal) {
   find("translation").textContent = translation;
   find("said").textContent = translation; // what a screen reader says at once
   const isAlone = sentences.length === 1;
-  find("sentences").replaceChildren(...sentences.map((sentence) => drawSentence(sentence, isAlone, more, signal)));
+  find("sentences").replaceChildren(...sentences.map((sentence) => drawSentence(sentence, isAlone, more, hasTerms, signal)));
   find("result").hidden = false;
 }
 
-function drawSentence({ text, n_best: best, is_truncated: isCut }, isAlone, more, signal) {
+function drawSentence({ text, n_best: best, is_truncated: isCut }, isAlone, more, hasTerms, signal) {
   const parts = find("sentence").content.cloneNode(true);
   parts.querySelector(".cut").hidden = !isCut;
   parts
@@ -97,9 +107,10 @@ function drawSentence({ text, n_best: best, is_truncated: isCut }, isAlone, more
   const attention = parts.querySelector(".attention");
   // It is asked for and drawn when it is opened: of a long text it is large.
   attention.addEventListener("toggle", () => drawAttention(attention, text, more, signal), { once: true });
-  attention.open = isAlone && text.length <= SHORT;
+  attention.hidden = hasTerms;
+  attention.open = !hasTerms && isAlone && text.length <= SHORT;
   const steps = parts.querySelector(".steps");
-  steps.hidden = !hasSteps;
+  steps.hidden = hasTerms || !hasSteps;
   steps.addEventListener("toggle", () => drawSteps(steps, text, more, signal), { once: true });
   const box = document.createElement(isAlone ? "div" : "details");
   if (!isAlone) box.append(cell("summary", text));
