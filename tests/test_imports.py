@@ -32,6 +32,7 @@ SERVING_MAY_IMPORT = {
     "text.alignment",
     "text.batching",
     "text.documents",
+    "text.glossary",
     "version",
 }
 """Serving knows no model: what it serves is an export."""

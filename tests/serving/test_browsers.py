@@ -226,7 +226,15 @@ def test_the_server_knows_what_fits_into_the_model(model):
 
 
 def test_the_page_names_model_version_and_languages(client, model, monkeypatch):
-    unknown = {"name": "copy", "version": 1, "source": None, "target": None, "languages": [], "has_steps": True}
+    unknown = {
+        "name": "copy",
+        "version": 1,
+        "source": None,
+        "target": None,
+        "languages": [],
+        "has_steps": True,
+        "has_terms": True,
+    }
     assert client.get("/page/model").json() == unknown
     monkeypatch.setattr(model.version, "direction", ("en", "de"))
     known = unknown | {"source": "en", "target": "de"}

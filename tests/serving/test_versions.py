@@ -115,7 +115,7 @@ class FakeVersion:
         self.signatures = SimpleNamespace(inputs={})
         self.is_closed = False
 
-    def warm_up(self, signatures):
+    def warm_up(self, signatures, *, gives_way=False):
         pass
 
     def close(self):
