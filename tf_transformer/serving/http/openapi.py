@@ -23,12 +23,17 @@ def description(model: Model) -> dict[str, Any]:
         ]
     }
     texts = {"type": "array", "items": text, "maxItems": most}
+    words = {"type": "string", "pattern": r"^\w+( \w+)*$"}
+    of_kind: dict[str, Any] = {
+        "prefix_ids": {"type": "string", "pattern": "^([0-9]{1,2}( [0-9]{1,2}){0,3})?$"},
+        "terms": words,
+    }
     forms: list[Any] = []
     for name, inputs in sorted(model.version.signatures.inputs.items()):
         # The empty name stands for the default signature, as in TensorFlow Serving.
         named = {"signature_name": {"enum": [name, ""] if name == DEFAULT else [name]}}
         required = [] if name == DEFAULT else ["signature_name"]
-        rows = {"type": "array", "items": _object(dict.fromkeys(inputs, text)), "maxItems": most}
+        rows = {"type": "array", "items": _object({name: of_kind.get(name, text) for name in inputs}), "maxItems": most}
         allowed = [("instances", rows)]
         # Several inputs may be columns too, but a schema cannot say that these must have the same length.
         if len(inputs) == 1:
@@ -55,7 +60,7 @@ def description(model: Model) -> dict[str, Any]:
     if model.version.admission.languages:
         given |= dict.fromkeys(LANGUAGES, string)
     if WITH_TERMS in model.version.signatures.inputs:
-        given["glossary"] = {"type": "object", "additionalProperties": string, "description": "terms and translations"}
+        given["glossary"] = {"type": "object", "propertyNames": words, "additionalProperties": words}
     translate = {
         "post": {
             "summary": "Translate a text as it is written, sentence by sentence",
