@@ -24,10 +24,7 @@ def description(model: Model) -> dict[str, Any]:
     }
     texts = {"type": "array", "items": text, "maxItems": most}
     words = {"type": "string", "pattern": r"^\w+( \w+)*$"}
-    of_kind: dict[str, Any] = {
-        "prefix_ids": {"type": "string", "pattern": "^([0-9]{1,2}( [0-9]{1,2}){0,3})?$"},
-        "terms": words,
-    }
+    of_kind: dict[str, Any] = {"prefix_ids": {"type": "string", "pattern": "^([0-9]{1,2}( [0-9]{1,2}){0,3})?$"}}
     forms: list[Any] = []
     for name, inputs in sorted(model.version.signatures.inputs.items()):
         # The empty name stands for the default signature, as in TensorFlow Serving.
