@@ -4,7 +4,7 @@ import codecs
 import gettext
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,11 +23,17 @@ SOME, MANY = 1, 5
 
 @dataclass
 class Entry:
-    """An entry of a catalogue."""
+    """An entry of a catalogue. Lines are counted from 0."""
 
+    first: int
+    """its first line"""
     texts: dict[str, str] = field(default_factory=dict)
     """the strings by their keywords, such as `msgid` and `msgstr[0]`"""
+    lines: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """the first and the last line of each string"""
     flags: set[str] = field(default_factory=set)
+    flags_line: int | None = None
+    """the last line of flags, if there is one"""
     is_obsolete: bool = False
 
 
@@ -65,31 +71,51 @@ def entries(path: Path) -> Iterator[Entry]:
         InputError: a line is none of a catalogue, or has another encoding than the header says; the error names it.
     """
     name, encoding = os.fspath(path), _encoding(path)
-    entry, key = Entry(), ""
     with opened(path) as file:
-        for number, raw in enumerate(file, 1):
-            if number == 1:
-                raw = raw.removeprefix(codecs.BOM_UTF8)
-            line = _decoded(raw, encoding, f"{name}, line {number}").strip()
-            is_obsolete = line.startswith("#~")
-            if is_obsolete:
-                line = line[2:].removeprefix("|").strip() if not line.startswith("#~|") else ""
-            begins = line.startswith(("msgctxt", "msgid")) and not line.startswith("msgid_plural")
-            if any(part.startswith("msgstr") for part in entry.texts) and (begins or line.startswith("#")):
-                yield entry
-                entry, key = Entry(), ""
-            if line.startswith("#,"):
-                entry.flags |= {flag.strip() for flag in line[2:].split(",")}
-            if not line or line.startswith("#"):
-                continue
-            found = LINE.fullmatch(line)
-            if found is None or not (found["key"] or key):
-                raise InputError(f"{name}, line {number} is no line of a .po: {line[:60]!r}")
-            key = found["key"] or key
-            entry.is_obsolete |= is_obsolete
-            entry.texts[key] = entry.texts.get(key, "") + unescaped(found["text"])
+        lines = (_decoded(raw, encoding, f"{name}, line {number}") for number, raw in enumerate(_without_mark(file), 1))
+        yield from entries_of(lines, name)
+
+
+def entries_of(lines: Iterable[str], name: str) -> Iterator[Entry]:
+    """Yield the entries of the lines of a catalogue.
+
+    Args:
+        lines: the lines, with or without their line feeds.
+        name: what they are called in errors, such as the file that they are in.
+
+    Raises:
+        InputError: a line is none of a catalogue.
+    """
+    entry, key = Entry(0), ""
+    for number, line in enumerate(lines):
+        line = line.strip()
+        is_obsolete = line.startswith("#~")
+        if is_obsolete:
+            line = line[2:].removeprefix("|").strip() if not line.startswith("#~|") else ""
+        begins = line.startswith(("msgctxt", "msgid")) and not line.startswith("msgid_plural")
+        if any(part.startswith("msgstr") for part in entry.texts) and (begins or line.startswith("#")):
+            yield entry
+            entry, key = Entry(number), ""
+        if line.startswith("#,"):
+            entry.flags |= {flag.strip() for flag in line[2:].split(",")}
+            entry.flags_line = number
+        if not line or line.startswith("#"):
+            continue
+        found = LINE.fullmatch(line)
+        if found is None or not (found["key"] or key):
+            raise InputError(f"{name}, line {number + 1} is no line of a .po: {line[:60]!r}")
+        key = found["key"] or key
+        entry.is_obsolete |= is_obsolete
+        entry.texts[key] = entry.texts.get(key, "") + unescaped(found["text"])
+        entry.lines[key] = entry.lines.get(key, (number,))[0], number
     if entry.texts:
         yield entry
+
+
+def _without_mark(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines, the first one without a byte order mark."""
+    for number, line in enumerate(lines):
+        yield line if number else line.removeprefix(codecs.BOM_UTF8)
 
 
 def header_of(texts: dict[str, str]) -> dict[str, str]:

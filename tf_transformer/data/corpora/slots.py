@@ -82,10 +82,10 @@ def nested_pairs(tags: Sequence[str]) -> dict[int, int]:
         if not tag.startswith("</"):
             opened.append((name[1], number))
             continue
-        places = [place for place, (other, _) in enumerate(opened) if other == name[1]]
-        if places:
-            partners[opened[places[-1]][1]] = number
-            del opened[places[-1] :]
+        place = next((i for i in reversed(range(len(opened))) if opened[i][0] == name[1]), None)
+        if place is not None:
+            partners[opened[place][1]] = number
+            del opened[place:]
     return partners
 
 

@@ -4,20 +4,8 @@ import re
 from pathlib import Path
 
 from tf_transformer.data.corpora.languages import warn_of_other
-from tf_transformer.data.corpora.po import LINE, escaped, header_of, unescaped
+from tf_transformer.data.corpora.po import entries_of, escaped, header_of
 from tf_transformer.data.corpora.slots import Parts, Slot, apart, has_words
-from tf_transformer.errors import InputError
-
-
-class _Entry:
-    """The lines of an entry that are of use, by their numbers."""
-
-    def __init__(self, first: int):
-        self.first = first
-        self.flags: int | None = None
-        self.texts: dict[str, str] = {}
-        self.lines: dict[str, tuple[int, int]] = {}
-        """the lines of each string, by its keyword"""
 
 
 def parts_of(text: str, path: Path, overwrites: bool, language: str | None) -> Parts:
@@ -34,7 +22,9 @@ def parts_of(text: str, path: Path, overwrites: bool, language: str | None) -> P
     """
     lines = text.splitlines(keepends=True) if "\r" not in text else re.findall(r"[^\n]*\n|[^\n]+", text)
     parts: list[str | Slot | list[str | Slot]] = list(lines)
-    for entry in _entries(lines, path):
+    for entry in entries_of(lines, str(path)):
+        if entry.is_obsolete:
+            continue
         if not entry.texts.get("msgid"):
             warn_of_other(str(path), header_of(entry.texts).get("language"), language)
             continue
@@ -50,11 +40,11 @@ def parts_of(text: str, path: Path, overwrites: bool, language: str | None) -> P
             parts[first] = _string(key, entry.texts["msgid_plural" if is_plural else "msgid"], end)
             for number in range(first + 1, last + 1):
                 parts[number] = ""
-        if entry.flags is None:
+        if entry.flags_line is None:
             place = min(number for number, _ in entry.lines.values())
             parts[place] = [f"#, fuzzy{end}", *_listed(parts[place])]
-        elif not re.search(r"\bfuzzy\b", lines[entry.flags]):
-            parts[entry.flags] = lines[entry.flags].replace("#,", "#, fuzzy,", 1)
+        elif "fuzzy" not in entry.flags:
+            parts[entry.flags_line] = lines[entry.flags_line].replace("#,", "#, fuzzy,", 1)
     return [one for part in parts for one in _listed(part)]
 
 
@@ -77,28 +67,3 @@ def _string(key: str, text: str, end: str) -> list[str | Slot]:
 
         parts.append(Slot(inner, write))
     return parts
-
-
-def _entries(lines: list[str], path: Path) -> list[_Entry]:
-    """Return the entries, without those that are obsolete."""
-    found = [_Entry(0)]
-    key = ""
-    for number, line in enumerate(lines):
-        stripped = line.strip().removeprefix("\ufeff")
-        entry = found[-1]
-        begins = stripped.startswith(("#", "msgctxt", "msgid")) and not stripped.startswith("msgid_plural")
-        if begins and any(text.startswith("msgstr") for text in entry.texts):
-            entry = _Entry(number)
-            found.append(entry)
-            key = ""
-        if stripped.startswith("#,"):
-            entry.flags = number
-        if not stripped or stripped.startswith("#"):
-            continue
-        match = LINE.fullmatch(stripped)
-        if match is None or not (match["key"] or key):
-            raise InputError(f"{path}, line {number + 1} is no line of a .po: {stripped[:60]!r}")
-        key = match["key"] or key
-        entry.texts[key] = entry.texts.get(key, "") + unescaped(match["text"])
-        entry.lines[key] = entry.lines.get(key, (number,))[0], number
-    return found
