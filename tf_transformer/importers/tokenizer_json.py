@@ -9,8 +9,8 @@ from sentencepiece import sentencepiece_model_pb2
 
 from tf_transformer.errors import InputError
 from tf_transformer.importers.folder import read_bytes, read_object, shown
+from tf_transformer.importers.vocabulary import SPACE_MARK
 
-SPACE_MARK = "\u2581"
 SPACES = {"type": "Replace", "pattern": {"Regex": " {2,}"}}
 """The step that takes several spaces as one, as SentencePiece does by itself."""
 KIND = sentencepiece_model_pb2.ModelProto.SentencePiece

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tf_transformer.errors import InputError
-from tf_transformer.text.words import is_within_word
+from tf_transformer.text.words import is_within_word, lowered
 from tf_transformer.tokenizers.normalization import REMOVED
 
 HIDDEN = re.compile("[" + "".join(f"\\U{first:08X}-\\U{last:08X}" for first, last in REMOVED) + "]")
@@ -112,19 +112,13 @@ def _as_written(text: str) -> str:
     return text
 
 
-def _lowered(text: str) -> str:
-    """Return a text in lower case, with as many characters as before; the two small forms of sigma are one."""
-    letters = (lower if len(lower := character.lower()) == 1 else character for character in text)
-    return "".join(letters).replace("\u03c2", "\u03c3")
-
-
 def _key(term: str, case: str) -> str:
     """Return a term in the form in which text is compared with it."""
     composed = HIDDEN.sub("", unicodedata.normalize("NFC", term)) or term
     is_as_written = case == "exact" or (case == "smart" and composed != composed.lower())
-    return composed if is_as_written else _lowered(composed)
+    return composed if is_as_written else lowered(composed)
 
 
-_FORMS = {"smart": (_as_written, _lowered), "exact": (_as_written,), "ignore": (_lowered,)}
+_FORMS = {"smart": (_as_written, lowered), "exact": (_as_written,), "ignore": (lowered,)}
 """In which forms text is looked for among the terms."""
 CASES = tuple(_FORMS)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tf_transformer.text.alignment import units_of
 from tf_transformer.text.markup import MARKUP, TAG, Mark, Stripped
-from tf_transformer.text.words import UNSPACED, is_within_word, is_word
+from tf_transformer.text.words import UNSPACED, is_within_word, is_word, lowered
 from tf_transformer.tokenizers.vocabulary import SPACE_MARK
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _places(normalized: str, text: str) -> list[int]:
     text = text[: start + 2 * left + 64]
     backwards = enumerate(zip(normalized[:start:-1], text[:start:-1], strict=False))
     tail = next((i for i, (one, other) in backwards if one != other), 0)
-    middle, of_text = (_lowered(one[start : len(one) - tail]) for one in (normalized, text))
+    middle, of_text = (lowered(one[start : len(one) - tail]) for one in (normalized, text))
     matcher = difflib.SequenceMatcher(None, middle, of_text, autojunk=False)
     for _, first, last, text_first, text_last in matcher.get_opcodes():
         width, text_width = last - first, text_last - text_first
@@ -115,10 +115,6 @@ def _places(normalized: str, text: str) -> list[int]:
 
 Placed = tuple[tuple[int, int], Mark]
 """A mark, and where it begins and ends in a text."""
-
-
-def _lowered(text: str) -> str:
-    return "".join(character.lower()[:1] for character in text)  # of one that becomes several, the first
 
 
 class _Writer:

@@ -34,6 +34,12 @@ def is_within_word(text: str, place: int) -> bool:
     return _joins(text, place - 1) or _joins(text, place)
 
 
+def lowered(text: str) -> str:
+    """Return a text in lower case, with as many characters as before; the two small forms of sigma are one."""
+    letters = (lower if len(lower := character.lower()) == 1 else character for character in text)
+    return "".join(letters).replace("\u03c2", "\u03c3")
+
+
 def _joins(text: str, place: int) -> bool:
     """Say whether a sign is between two digits, or between two letters, that are one number or word with it."""
     if not 0 < place < len(text) - 1:

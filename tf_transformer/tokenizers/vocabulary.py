@@ -144,8 +144,9 @@ def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig, languages
     """
     model = io.BytesIO()
     normalization = config.normalization or DEFAULT_NORMALIZATION
+    rules = rules_of(normalization)
     try:
-        with _rules(normalization) as rules:
+        with _settings_of(normalization, rules) as settings:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=iter(sentences),
                 model_writer=model,
@@ -153,7 +154,7 @@ def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig, languages
                 vocab_size=config.vocab_size,
                 hard_vocab_limit=False,
                 byte_fallback=config.byte_fallback,
-                **rules,
+                **settings,
                 character_coverage=config.character_coverage,
                 max_sentence_length=65_536,
                 # More sentences than these give the same pieces, at the cost of memory.
@@ -178,13 +179,12 @@ def train_tokenizer(sentences: Iterable[str], config: TokenizerConfig, languages
     size = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
     if size < config.vocab_size:
         log.warning("the text yields only %d pieces: the vocabulary is smaller than %d", size, config.vocab_size)
-    return _named(model.getvalue(), normalization)
+    return model.getvalue() if rules is None else _named(model.getvalue(), normalization)
 
 
 @contextlib.contextmanager
-def _rules(normalization: str) -> Iterator[dict[str, Any]]:
-    """Give the settings of SentencePiece for a normalisation."""
-    rules = rules_of(normalization)
+def _settings_of(normalization: str, rules: str | None) -> Iterator[dict[str, Any]]:
+    """Give the settings of SentencePiece for a normalisation, and its rules if SentencePiece does not have them."""
     if rules is None:
         yield {"normalization_rule_name": normalization}
         return
@@ -196,8 +196,6 @@ def _rules(normalization: str) -> Iterator[dict[str, Any]]:
 
 def _named(model: bytes, normalization: str) -> bytes:
     """Return a SentencePiece model that names its normalisation, not the file that its rules came from."""
-    if rules_of(normalization) is None:
-        return model
     from sentencepiece import sentencepiece_model_pb2
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
