@@ -83,7 +83,9 @@ def test_a_sentence_that_was_cut_says_so(page):
     page.route("**/page/translate", lambda route: route.fulfill(json=answer))
     page.keyboard.type("a")
     page.keyboard.press("Enter")
-    for line in page.locator("#sentences > details > summary").all():
+    lines = page.locator("#sentences > details > summary")
+    expect(lines).to_have_count(2)  # `all` takes what is there, and waits for nothing
+    for line in lines.all():
         line.click()
     expect(page.get_by_text("Its end was left out of the translation.")).to_have_count(2)
     assert [cut.is_visible() for cut in page.locator(".cut").all()] == [True, False]
