@@ -4,90 +4,22 @@ from typing import Any
 
 import keras
 
-from tf_transformer.model.attention import MultiHeadAttention
-from tf_transformer.model.explicit_mask import ExplicitMaskLayer
-from tf_transformer.model.feed_forward import FeedForward
-from tf_transformer.model.residual import Residual
+from tf_transformer.model.layer import TransformerLayer
 from tf_transformer.model.stack import Stack
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
-class EncoderLayer(ExplicitMaskLayer):
+class EncoderLayer(TransformerLayer):
     """One layer of the encoder: self-attention and feed-forward (paper 3.1). x [B, S, D] -> [B, S, D].
 
-    Args:
-        d_model: width, D.
-        num_heads: attention heads, H.
-        dff: width inside the feed-forward sub-layer.
-        dropout_rate: on the outputs of the sub-layers.
-        attention_dropout_rate: on attention weights; the paper has none there.
-        activation: of the feed-forward sub-layer, an element-wise one of Keras.
-        activation_dropout_rate: inside the feed-forward sub-layer, after the activation; the paper has none there.
-        norm: "post" normalises after each sub-layer, as the paper does; "pre" before it.
-        norm_epsilon: added to the variance in layer norms.
-        key_dim: width of the queries and keys of a head, d_k, if not d_model / num_heads (paper table 3, row B).
-        value_dim: width of the values of a head, d_v, if not d_model / num_heads.
+    The arguments are those of `TransformerLayer`.
     """
 
-    def __init__(
-        self,
-        *,
-        d_model: int,
-        num_heads: int,
-        dff: int,
-        dropout_rate: float = 0.1,
-        attention_dropout_rate: float = 0.0,
-        activation: str = "relu",
-        activation_dropout_rate: float = 0.0,
-        norm: str = "post",
-        norm_epsilon: float = 1e-6,
-        key_dim: int | None = None,
-        value_dim: int | None = None,
-        **kwargs: Any,
-    ):
-        super().__init__(**kwargs)
-        self.config: dict[str, Any] = dict(
-            d_model=d_model,
-            num_heads=num_heads,
-            dff=dff,
-            dropout_rate=dropout_rate,
-            attention_dropout_rate=attention_dropout_rate,
-            activation=activation,
-            activation_dropout_rate=activation_dropout_rate,
-            norm=norm,
-            norm_epsilon=norm_epsilon,
-            key_dim=key_dim,
-            value_dim=value_dim,
-        )
-        policy = self.dtype_policy
-        attention: dict[str, Any] = dict(
-            d_model=d_model,
-            num_heads=num_heads,
-            dropout_rate=attention_dropout_rate,
-            key_dim=key_dim,
-            value_dim=value_dim,
-            dtype=policy,
-        )
-        residual: dict[str, Any] = dict(dropout_rate=dropout_rate, norm=norm, norm_epsilon=norm_epsilon, dtype=policy)
-        self.self_attention = MultiHeadAttention(**attention, name="self_attention")
-        self.self_attention_residual = Residual(**residual, name="self_attention_residual")
-        self.feed_forward = FeedForward(
-            d_model,
-            dff,
-            activation=activation,
-            activation_dropout_rate=activation_dropout_rate,
-            name="feed_forward",
-            dtype=policy,
-        )
-        self.feed_forward_residual = Residual(**residual, name="residual")
+    has_cross_attention = False
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Create the weights."""
-        self.self_attention.build(input_shape)
-        self.self_attention_residual.build(input_shape)
-        self.feed_forward.build(input_shape)
-        with keras.name_scope("feed_forward"):  # checkpoints name these weights feed_forward/residual/norm
-            self.feed_forward_residual.build(input_shape)
+        self.build_sublayers(input_shape)
 
     def call(
         self, x: Any, mask: Any = None, training: bool | None = None, return_attention_scores: bool = False
@@ -113,10 +45,6 @@ class EncoderLayer(ExplicitMaskLayer):
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """Return the shape of the input."""
         return input_shape
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return super().get_config() | self.config
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
