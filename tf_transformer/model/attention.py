@@ -67,7 +67,7 @@ class MultiHeadAttention(ExplicitMaskLayer):
         if self.is_self_attention:
             self.query_key_value = Linear(
                 2 * key_width + value_width,
-                parts=(key_width, key_width, value_width),
+                widths=(key_width, key_width, value_width),
                 name="query_key_value",
                 dtype=policy,
             )
@@ -76,7 +76,7 @@ class MultiHeadAttention(ExplicitMaskLayer):
             self.query = Linear(key_width, name="query", dtype=policy)
             self.query.build(query_shape)
             widths = (key_width, value_width)
-            self.key_value = Linear(sum(widths), parts=widths, name="key_value", dtype=policy)
+            self.key_value = Linear(sum(widths), widths=widths, name="key_value", dtype=policy)
             self.key_value.build(context_shape)
         self.output_projection.build((*query_shape[:-1], value_width))
 
@@ -107,7 +107,7 @@ class MultiHeadAttention(ExplicitMaskLayer):
         return self.output_projection(self.merge_heads(y)), weights
 
     def project(self, projection: Linear, x: Any) -> list[Any]:
-        """Project x [B, T, any], and split each of the fused parts into heads, [B, H, T, width]."""
+        """Project x [B, T, any], and split each of the fused projections into heads, [B, H, T, width]."""
         split_points = list(itertools.accumulate(projection.widths))[:-1]
         return [self.split_heads(part) for part in ops.split(projection(x), split_points, axis=-1)]
 

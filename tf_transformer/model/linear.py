@@ -16,8 +16,8 @@ class Linear(keras.layers.Layer):
 
     Args:
         units: size of the last axis of the output.
-        parts: how many projections are fused side by side (query, key and value: 3), or the width of each. Each part
-            is initialised Glorot-uniform with its own fans, as if it stood alone.
+        widths: of the projections that are fused side by side, such as query, key and value; one of `units` by
+            default. Each is initialised Glorot-uniform with its own fans, as if it stood alone.
         activation: name of a Keras activation; none by default.
         use_bias: whether to add a bias, initially zero.
         lora_rank: as in `enable_lora`, which `build` calls if this is given.
@@ -28,7 +28,7 @@ class Linear(keras.layers.Layer):
         self,
         units: int,
         *,
-        parts: int | Sequence[int] = 1,
+        widths: Sequence[int] | None = None,
         activation: str | None = None,
         use_bias: bool = True,
         lora_rank: int | None = None,
@@ -36,14 +36,11 @@ class Linear(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        self.widths = [units // parts] * parts if isinstance(parts, int) else list(parts)
+        self.widths = [units] if widths is None else list(widths)
         if sum(self.widths) != units:
-            raise ValueError(
-                f"units must be a multiple of parts, or the sum of their widths. Received: {units=}, {parts=}"
-            )
+            raise ValueError(f"units must be the sum of widths. Received: {units=}, {widths=}")
         self.supports_masking = True  # it changes each position by itself
         self.units = units
-        self.parts = parts if isinstance(parts, int) else self.widths
         self.activation = keras.activations.get(activation)
         self.use_bias = use_bias
         self.lora_rank = lora_rank
@@ -131,7 +128,7 @@ class Linear(keras.layers.Layer):
         """Return the constructor's arguments."""
         return super().get_config() | {
             "units": self.units,
-            "parts": self.parts,
+            "widths": self.widths,
             "activation": keras.activations.serialize(self.activation),
             "use_bias": self.use_bias,
             **({"lora_rank": self.lora_rank, "lora_alpha": self.lora_alpha} if self.lora_rank else {}),
