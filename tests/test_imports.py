@@ -2,41 +2,24 @@
 
 import ast
 import importlib
+import re
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "tf_transformer"
-ORDER = [
-    {"_imports", "errors", "version"},
-    {"config", "decoding", "evaluation", "progress", "storage"},
-    {"model", "plotting", "tokenizers"},
-    {"text"},
-    {"data", "runs"},
-    {"litert"},
-    {"translation"},
-    {"export", "importers", "serving", "training"},
-    {"commands"},
-    {"beam"},
-    {"__main__"},
-]
-"""A part may import itself and parts of the lines above it."""
-SERVING_MAY_IMPORT = {
-    "decoding.search_tree",
-    "errors",
-    "litert",
-    "runs.descriptions",
-    "runs.signatures",
-    "serving",
-    "storage.atomic",
-    "text.alignment",
-    "text.batching",
-    "text.documents",
-    "text.glossary",
-    "version",
-}
-"""Serving knows no model: what it serves is an export."""
 PURE_KERAS = {"keras", "collections", "functools", "itertools", "math", "typing", "tf_transformer"}
+
+
+def table():
+    """The parts in the table of CONTRIBUTING.md, each with what it imports, from the top to the bottom."""
+    for line in (PACKAGE.parent / "CONTRIBUTING.md").read_text("utf-8").splitlines():
+        row = re.fullmatch(r"\| `([\w./]+)` \| .+ \| ?((?:`[\w./]+`(?:, )?)*) ?\|", line)
+        if row and (PACKAGE / row[1]).exists():
+            yield row[1].removesuffix("/").removesuffix(".py"), re.findall(r"`(.+?)`", row[2])
+
+
+TABLE = dict(table())
 
 
 def parts():
@@ -58,26 +41,24 @@ def imported(file):
                 yield node.module or ""
 
 
-def test_every_part_has_its_place():
-    assert {part for part, _ in parts()} == set().union(*ORDER)
+def test_every_part_has_its_row():
+    assert {part for part, _ in parts()} == set(TABLE)
 
 
-@pytest.mark.parametrize(("part", "file"), list(parts()), ids=lambda x: x if isinstance(x, str) else x.name)
-def test_imports_run_one_way(part, file):
-    level = next(i for i, line in enumerate(ORDER) if part in line)
-    allowed = {part}.union(*ORDER[:level])
-    for module in imported(file):
-        assert module != "tf_transformer", f"{file} imports the root, which stands above all"
-        if module.startswith("tf_transformer."):
-            assert module.split(".")[1] in allowed, f"{part} imports {module}"
-
-
-def test_serving_imports_no_model_code():
-    for _, file in (pair for pair in parts() if pair[0] == "serving"):
+@pytest.mark.parametrize("part", TABLE)
+def test_imports_run_one_way_and_are_those_of_the_table(part):
+    below = [*TABLE][[*TABLE].index(part) + 1 :]
+    assert {name.partition("/")[0] for name in TABLE[part]} <= set(below)
+    used = set()
+    for file in (file for owner, file in parts() if owner == part):
         for module in imported(file):
-            ours, _, name = module.partition(".")
-            if ours == "tf_transformer":
-                assert name in SERVING_MAY_IMPORT or name.split(".")[0] in SERVING_MAY_IMPORT, f"{file} imports {name}"
+            assert module != "tf_transformer", f"{file} imports the root, which stands above all"
+            path = module.replace(".", "/").partition("tf_transformer/")[2]
+            if path and path.split("/")[0] != part:
+                row = [name for name in TABLE[part] if f"{path}/".startswith(f"{name}/")]
+                assert row, f"{file} imports {module}, which is not in its row of CONTRIBUTING.md"
+                used.update(row)
+    assert used == set(TABLE[part]), "the row names what is not imported"
 
 
 @pytest.mark.parametrize("part", ["decoding", "tokenizers", "data"])
