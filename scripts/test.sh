@@ -12,11 +12,17 @@ sh scripts/install.sh "[test]"
 .venv/bin/ruff format --check .
 .venv/bin/mypy
 
+# What tests train or export for each other is made once for all three parts.
+MADE_ONCE=$(mktemp -d)
+trap 'rm -rf "$MADE_ONCE"' EXIT
+export MADE_ONCE
+failed=0
 tests() {
-    .venv/bin/python -m pytest -q -m "$chosen" --numprocesses 2 --dist worksteal --durations=10 "$@"
+    .venv/bin/python -m pytest -q -m "$chosen" --numprocesses 2 --dist worksteal --durations=10 "$@" || failed=1
 }
 
 # In three parts, each in processes of its own: TensorFlow does not give back the memory of SavedModels that were loaded.
-tests tests/serving
 tests tests/integration tests/training tests/translation
+tests tests/serving
 tests tests --ignore=tests/serving --ignore=tests/integration --ignore=tests/training --ignore=tests/translation
+exit $failed

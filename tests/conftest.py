@@ -32,11 +32,17 @@ def multi30k() -> Path:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory):
-    """Makes a folder, or waits until another test process of this session has made it."""
+    """Makes a folder, or waits until another test process has made it.
+
+    The processes of one session share what is made; those of several do if MADE_ONCE names a folder for it. To run a few
+    tests again and again, set it in your shell, and empty it when what makes the folders changes.
+    """
 
     def get(name: str, make: Callable[[Path], None]) -> Path:
         root = tmp_path_factory.getbasetemp()
-        if "PYTEST_XDIST_WORKER" in os.environ:
+        if "MADE_ONCE" in os.environ:
+            root = Path(os.environ["MADE_ONCE"])
+        elif "PYTEST_XDIST_WORKER" in os.environ:
             root = root.parent  # that of all processes
         with (root / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
