@@ -34,8 +34,8 @@ def multi30k() -> Path:
 def made_once(tmp_path_factory):
     """Makes a folder, or waits until another test process has made it.
 
-    The processes of one session share what is made; those of several do if MADE_ONCE names a folder for it. To run a few
-    tests again and again, set it in your shell, and empty it when what makes the folders changes.
+    The processes of one session share what is made; those of several do if MADE_ONCE names a folder for it. To run
+    tests again and again, set it in your shell, and empty the folder when what is made there must change.
     """
 
     def get(name: str, make: Callable[[Path], None]) -> Path:

@@ -278,7 +278,8 @@ def test_commands_take_the_languages(run, found, tmp_path, capsys, monkeypatch):
     data = ["--data", str(tmp_path / "corpus"), "--source", "de", "--target", "en"]
     assert main(["evaluate", "--model", str(run.path), *data, *given, "--json", "--beam-size", "1"]) == 0
     assert json.loads(capsys.readouterr().out)["sentences"] == 5
-    assert main(["export", "--run-dir", str(run.path), "--output", str(tmp_path / "1"), *given]) == 0
+    output = ["--output", str(tmp_path / "1"), "--beam-size", "1"]
+    assert main(["export", "--run-dir", str(run.path), *output, *given]) == 0
     output = ["--source", "de", "--target", "en", "--model", str(tmp_path / "1")]
     assert main(["evaluate", *output, "--data", str(tmp_path / "corpus"), "--json"]) == 0
     for wrong, said in (

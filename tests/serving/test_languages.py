@@ -21,15 +21,18 @@ ENGLISH, GERMAN = "Her friend buys a small chair.", "Der Hund kauft einen Stuhl.
 
 
 @pytest.fixture(scope="module")
-def export(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("languages")
-    with tarfile.open(SAMPLE) as archive:
-        archive.extractall(folder, filter="data")
-    assert main(["import", str(folder / "nllb"), "--run-dir", str(folder / "run")]) == 0
-    given = ["--source-language", "eng_Latn", "--target-language", "deu_Latn", "--beam-size", "2"]
-    output = folder / "nllb_toy" / "1"
-    assert main(["export", "--run-dir", str(folder / "run"), "--output", str(output), *given]) == 0
-    return output
+def export(made_once):
+    def make(folder):
+        folder.mkdir()
+        with tarfile.open(SAMPLE) as archive:
+            archive.extractall(folder, filter="data")
+        assert main(["import", str(folder / "nllb"), "--run-dir", str(folder / "run")]) == 0
+        given = ["--source-language", "eng_Latn", "--target-language", "deu_Latn", "--beam-size", "2"]
+        assert (
+            main(["export", "--run-dir", str(folder / "run"), "--output", str(folder / "nllb_toy" / "1"), *given]) == 0
+        )
+
+    return made_once("nllb_export", make) / "nllb_toy" / "1"
 
 
 @pytest.fixture(scope="module")
