@@ -117,6 +117,24 @@ def test_what_is_too_long_is_not_cut_within_markup(parts, most):
     assert all(len(sentence.text) <= most or markup_spans(sentence.text) for sentence in line.sentences)
 
 
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "e\u0301",
+        "\u0e01\u0e33\u0e49",
+        "\U0001f469\u200d\U0001f680",
+        "\U0001f44d\U0001f3fd",
+        "\U0001f1e9\U0001f1ea",
+        "\u2764\ufe0f",
+    ],
+    ids=ascii,
+)
+def test_what_is_too_long_is_not_cut_within_a_sign(sign):
+    line = parts_of(sign * 23, lambda all: [all], lambda part: len(part) <= 4 * len(sign), markup_spans)
+    assert len(line.sentences) > 5
+    assert all(sentence.text == sign * (len(sentence.text) // len(sign)) for sentence in line.sentences)
+
+
 def test_a_space_is_added_where_only_the_translation_needs_one():
     line = parts_of("你好。再见！", segmenter("zh"), always)
     assert [sentence.text for sentence in line.sentences] == ["你好。", "再见！"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tf_transformer.errors import missing_extra
-from tf_transformer.text.words import WIDE
+from tf_transformer.text.words import WIDE, is_within_sign
 
 CLAUSE_END = re.compile(r"(?<=[,;:\u2013\u2014\u3001\uff0c\uff1a\uff1b])\s*(?=\S)")
 """Where a sentence that is too long is cut at best."""
@@ -164,13 +164,13 @@ def _joined(parts: Iterable[str], spans: list[tuple[int, int]]) -> Iterator[str]
 
 
 def halves(text: str, kept: Spans | None = None) -> tuple[str, str] | None:
-    """Cut a text in two where a clause ends, or else at a space, or else anywhere, as near to the middle as can be.
+    """Cut a text in two where a clause ends, or else at a space, or else between any two signs, nearest to the middle.
 
-    White space is at the beginning of the second part. None if there is no place outside of the spans that `kept`
+    White space is at the beginning of the second part. None if there is no such place outside of the spans that `kept`
     returns.
     """
     within = {place for start, stop in (kept(text) if kept else []) for place in range(start + 1, stop)}
-    places = [place for place in range(1, len(text)) if place not in within]
+    places = [place for place in range(1, len(text)) if place not in within and not is_within_sign(text, place)]
     if not places:
         return None
     begins = len(text) - len(text.lstrip())

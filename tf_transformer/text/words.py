@@ -10,9 +10,11 @@ UNSPACED = re.compile(
 )
 """Characters of scripts that put no space between words: those and Thai, Lao, Burmese and Khmer."""
 ZERO_WIDTH_JOINER = "\u200d"
-CONTINUING = re.compile("[\u200c\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
-"""What continues a sign and is no mark of Unicode: joiners, the colours of skin, the letters of a flag."""
-FLAG = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
+CONTINUING = re.compile("[\u0e33\u0eb3\u200c\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
+"""What continues a sign and is no mark of Unicode: a vowel of Thai and Lao, joiners, the colours of skin, the letters
+of a flag."""
+FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]*")
+"""Letters of which each two are a flag."""
 WITHIN_NUMBER, WITHIN_WORD = ".,", "'\u2019"
 """What belongs to a number between two digits, and to a word between two letters (Unicode's annex 29)."""
 
@@ -26,12 +28,20 @@ def is_within_word(text: str, place: int) -> bool:
     """Say whether a place of a text is between two characters of one word, or within one sign of several characters."""
     if not 0 < place < len(text):
         return False
-    before, after = text[place - 1], text[place]
-    if _continues(after) or before == ZERO_WIDTH_JOINER or FLAG.fullmatch(before + after):
-        return True
-    if _is_of_word(text, place - 1) and _is_of_word(text, place):
+    if is_within_sign(text, place) or (_is_of_word(text, place - 1) and _is_of_word(text, place)):
         return True
     return _joins(text, place - 1) or _joins(text, place)
+
+
+def is_within_sign(text: str, place: int) -> bool:
+    """Say whether a place between two characters is within one sign: a letter and its accent, a flag, an emoji."""
+    if _continues(text[place]) or text[place - 1] == ZERO_WIDTH_JOINER:
+        return True
+    if not FLAGS.fullmatch(text[place]):
+        return False
+    nearest = text[max(place - 1000, 0) : place]  # all before would make long lines of flags quadratic
+    letters = FLAGS.match(nearest[::-1])
+    return letters is not None and letters.end() % 2 == 1
 
 
 def lowered(text: str) -> str:
