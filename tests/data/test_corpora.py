@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data import Pairs, read
-from tf_transformer.data.chunks import Sentences
+from tf_transformer.data.chunks import StringPairs
 from tf_transformer.data.corpora import open_corpus, validation_split
 from tf_transformer.data.corpora.copy_task import LENGTH, SYMBOLS
 from tf_transformer.data.corpora.drawn import SPLITS
@@ -301,7 +301,7 @@ def test_fingerprints_tell_texts_apart() -> None:
     pairs = [Pairs(["a"], ["b"]), Pairs(["b"], ["a"]), Pairs(["a", "b"], []), Pairs(["a", "c"], ["b", "d"])]
     pairs += [Pairs(["a\nb"], ["c"]), Pairs(["a", "b"], ["c"]), Pairs(["a\0b"], ["c"]), Pairs(["a"], ["b\0c"])]
     assert len({each.fingerprint for each in pairs}) == len(pairs)
-    assert len({Sentences(each).digest() for each in pairs}) == len(pairs)
+    assert len({StringPairs(each).digest() for each in pairs}) == len(pairs)
     assert Pairs(["a"], ["b"]).fingerprint == pairs[0].fingerprint
 
 

@@ -21,7 +21,7 @@ from starlette.testclient import TestClient
 from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 from tf_transformer.translation.exported import ExportedTranslator
 
 SENTENCES = [" ".join("abcdefgh"[: 1 + (3 * i) % 8]) for i in range(40)]
@@ -173,9 +173,9 @@ def in_parallel(work, items, workers: int) -> list:
 
 
 @pytest.fixture(scope="session")
-def model(copy_export) -> Model:
+def model(copy_export) -> ServedModel:
     """For many tests, as `served` is."""
-    model = Model(copy_export, "copy", LIMITS, Metrics())
+    model = ServedModel(copy_export, "copy", LIMITS, Metrics())
     model.prepared.result()  # what is counted after this, clients did
     return model
 

@@ -24,7 +24,7 @@ from tests.serving.conftest import SECONDS, SENTENCES, metric, translate, wait_f
 from tf_transformer.serving import server
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 from tf_transformer.serving.ports import Ports
 
 
@@ -111,7 +111,7 @@ class Ending:
 @pytest.fixture
 def ending(copy_export, monkeypatch):
     # A client who waits for ever would keep it from its end for as long as this.
-    model = Model(copy_export, "copy", Limits(timeout=10 * SECONDS), Metrics())
+    model = ServedModel(copy_export, "copy", Limits(timeout=10 * SECONDS), Metrics())
     return Ending(model, monkeypatch)
 
 
@@ -167,7 +167,7 @@ from tf_transformer.serving.limits import Limits
 
 server.log.info = lambda form, *values: print(form % values, flush=True)
 stuck = lambda *_: threading.Event().wait()
-model.Model._warm_up_others = stuck
+model.ServedModel._warm_up_others = stuck
 batching.Batcher._translate = stuck
 server.serve({path!r}, ports.Ports("127.0.0.1", 0, 0), name="copy", limits=Limits(timeout=0.5))
 """

@@ -27,7 +27,7 @@ from tf_transformer.serving.grpc_service import HEALTHY, make_server
 from tf_transformer.serving.http.middleware import ACCESS
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 
 SENTENCES = ["a b c", "g f e d", "", "h"]
 
@@ -133,8 +133,8 @@ def test_bad_input_is_refused(served, stub, text, spec, code, message):
 
 
 @pytest.fixture(scope="module")
-def model(copy_export) -> Model:
-    return Model(copy_export, "copy", Limits(max_batch_tokens=2 * 16), Metrics())
+def model(copy_export) -> ServedModel:
+    return ServedModel(copy_export, "copy", Limits(max_batch_tokens=2 * 16), Metrics())
 
 
 def of_model(model, talk) -> None:

@@ -13,7 +13,7 @@ from tf_transformer.commands.main import main
 from tf_transformer.runs.descriptions import Described
 from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 from tf_transformer.translation.exported import ExportedTranslator
 
 SAMPLE = Path(__file__).parents[1] / "importers" / "nllb.tar.xz"
@@ -50,7 +50,7 @@ def translate(export):
 
 @pytest.fixture(scope="module")
 def client(export):
-    model = Model(export, "nllb", LIMITS, Metrics())
+    model = ServedModel(export, "nllb", LIMITS, Metrics())
     with TestClient(make_app(model), raise_server_exceptions=False) as client:
         yield client
 

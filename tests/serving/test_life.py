@@ -12,7 +12,7 @@ from tf_transformer.commands.main import main
 from tf_transformer.errors import InputError
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 from tf_transformer.serving.ports import Ports
 
 
@@ -101,7 +101,7 @@ def test_a_killed_server_starts_again(start_server, copy_export):
 
 def test_a_name_that_no_address_can_have_is_refused(copy_export):
     with pytest.raises(InputError, match=r"must not have a slash\. Received: a/b"):
-        Model(copy_export, "a/b", Limits(), Metrics())
+        ServedModel(copy_export, "a/b", Limits(), Metrics())
 
 
 @pytest.mark.long

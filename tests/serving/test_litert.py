@@ -11,7 +11,7 @@ from tf_transformer.data.corpora import copy_task
 from tf_transformer.serving import litert, saved_model
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 
 TEXT = copy_task.pairs("test")[0][0]
 ODD = ["", "a b", "z" * 40, "\u2581 x", "h g f e d c b a"]
@@ -57,7 +57,7 @@ def test_it_is_one_of_the_versions(folder, copy_export, tmp_path):
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "1").symlink_to(copy_export)
     (tmp_path / "copy" / "2").symlink_to(folder / "1")
-    model = Model(tmp_path / "copy", None, Limits(), Metrics())
+    model = ServedModel(tmp_path / "copy", None, Limits(), Metrics())
     assert model.version.number == 2
 
 

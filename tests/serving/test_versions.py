@@ -16,7 +16,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.export.saved_model import export
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 from tf_transformer.translation.exported import ExportedTranslator
 
 
@@ -70,15 +70,15 @@ def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, c
 
 def test_what_is_no_model_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"is not an exported model, and has no version folder"):
-        Model(tmp_path, None, Limits(), Metrics())
+        ServedModel(tmp_path, None, Limits(), Metrics())
     tf.saved_model.save(tf.Module(), str(tmp_path / "1"))
     with pytest.raises(InputError, match="has no signature to call"):
-        Model(tmp_path, None, Limits(), Metrics())
+        ServedModel(tmp_path, None, Limits(), Metrics())
     numbers = tf.Module()
     numbers.f = tf.function(lambda x: {"y": x}, input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
     tf.saved_model.save(numbers, str(tmp_path / "2"), signatures=numbers.f)
     with pytest.raises(InputError, match=r"must be strings of shape \[batch\]\. Received: signature serving_default"):
-        Model(tmp_path, None, Limits(), Metrics())
+        ServedModel(tmp_path, None, Limits(), Metrics())
 
 
 def test_requests_of_another_model_are_refused(copy_export, tmp_path):
@@ -91,15 +91,15 @@ def test_requests_of_another_model_are_refused(copy_export, tmp_path):
     with pytest.raises(
         InputError, match="is damaged, or belongs to another model: the signature takes text. Received: other"
     ):
-        Model(tmp_path, None, Limits(), Metrics())
+        ServedModel(tmp_path, None, Limits(), Metrics())
     file.write_bytes(b"damaged" * 10)
     with pytest.raises(InputError, match="is damaged, or belongs to another model"):
-        Model(tmp_path, None, Limits(), Metrics())
+        ServedModel(tmp_path, None, Limits(), Metrics())
 
 
 def test_warming_up_is_no_batch_of_a_client(copy_export):
     metrics = Metrics()
-    Model(copy_export, None, Limits(), metrics).prepared.result()
+    ServedModel(copy_export, None, Limits(), metrics).prepared.result()
     assert b"\ntf_transformer_batches 0.0\n" in metrics.text()
     assert b"\ntf_transformer_sentences_total 0.0\n" in metrics.text()
 
@@ -143,7 +143,7 @@ def versions(tmp_path, monkeypatch):
 def test_a_broken_newest_version_leaves_the_one_below(versions, tmp_path, caplog):
     for number, word in ((1, "one"), (2, "bad"), (3, "bad")):
         versions(number, word)
-    model = Model(tmp_path, "copy", Limits(), Metrics())
+    model = ServedModel(tmp_path, "copy", Limits(), Metrics())
     assert model.version.word == "one"
     errors = [record.getMessage() for record in caplog.records]
     assert errors == ["version 3 is skipped: 3 is bad", "version 2 is skipped: 2 is bad"]
@@ -172,5 +172,5 @@ def test_where_none_can_be_loaded_the_newest_says_why(versions, tmp_path, caplog
     for number in (9, 10, 8):
         versions(number, "bad")
     with pytest.raises(InputError, match="10 is bad"):
-        Model(tmp_path, "copy", Limits(), Metrics())
+        ServedModel(tmp_path, "copy", Limits(), Metrics())
     assert [record.getMessage()[:9] for record in caplog.records] == ["version 9", "version 8"]

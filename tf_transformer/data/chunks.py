@@ -50,7 +50,7 @@ class LinePairs:
 
 
 @dataclass(frozen=True)
-class Sentences:
+class StringPairs:
     """Pairs that are strings already, such as those of a TensorFlow dataset or a translation memory."""
 
     text: Pairs
@@ -66,16 +66,16 @@ class Sentences:
         return digest_of(*("\n".join(map(escaped, side)).encode("utf-8", "surrogatepass") for side in self.text))
 
 
-def sentence_chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[Sentences]:
+def sentence_chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[StringPairs]:
     """Yield chunks of pairs that come one by one."""
     rows: list[tuple[str, str]] = []
     for pair in pairs:
         rows.append(pair)
         if len(rows) == LINES:
-            yield Sentences(Pairs.of(rows))
+            yield StringPairs(Pairs.of(rows))
             rows = []
     if rows:
-        yield Sentences(Pairs.of(rows))
+        yield StringPairs(Pairs.of(rows))
 
 
 def split_lines(block: bytes) -> list[bytes]:

@@ -9,7 +9,7 @@ from tf_transformer.decoding.beam import BeamSearch, State
 from tf_transformer.decoding.hypotheses import Sentences, prefix_at
 
 
-class Progress(NamedTuple):
+class PhraseProgress(NamedTuple):
     """How far each of K hypotheses has written the C phrases of its sentence, of at most L tokens each."""
 
     matched: tf.Tensor
@@ -34,7 +34,7 @@ class ConstrainedBeamSearch(BeamSearch):
     takes_phrases = True
 
     def begin(self, cache: Any, sentences: Sentences) -> State:
-        """As in `BeamSearch`; `extra` is the `Progress` of the hypotheses."""
+        """As in `BeamSearch`; `extra` is the `PhraseProgress` of the hypotheses."""
         # One phrase and one token more, so that there is a largest of them.
         phrases = tf.pad(sentences.phrases, [[0, 0], [0, 1], [0, 1]])
         state = super().begin(cache, sentences._replace(phrases=phrases))
@@ -64,7 +64,7 @@ class ConstrainedBeamSearch(BeamSearch):
         return super().may_be_empty(sentences) & tf.reduce_all(sentences.phrases == 0, axis=[1, 2])
 
 
-def no_progress(phrases: tf.Tensor, width: int) -> Progress:
+def no_progress(phrases: tf.Tensor, width: int) -> PhraseProgress:
     """Return the progress of `width` hypotheses without tokens.
 
     Args:
@@ -72,27 +72,27 @@ def no_progress(phrases: tf.Tensor, width: int) -> Progress:
         width: K.
     """
     of_each = tf.repeat(phrases[:, None], width, axis=1)
-    return Progress(tf.zeros_like(of_each, tf.bool), tf.reduce_all(of_each == 0, axis=3))
+    return PhraseProgress(tf.zeros_like(of_each, tf.bool), tf.reduce_all(of_each == 0, axis=3))
 
 
-def advanced(progress: Progress, phrases: tf.Tensor, tokens: tf.Tensor) -> Progress:
+def advanced(progress: PhraseProgress, phrases: tf.Tensor, tokens: tf.Tensor) -> PhraseProgress:
     """Return the progress of hypotheses after one more token [b, K] each."""
     # A phrase of which l tokens stood at the end goes on if its next token follows. All l are followed at once, so
     # that a phrase is found wherever it begins ("shift-and", Baeza-Yates and Gonnet 1992).
     of_each = phrases[:, None]
     matched = _before(progress.matched) & (of_each == tokens[:, :, None, None]) & (of_each != 0)
     follows = tf.concat([of_each[..., 1:], tf.zeros_like(of_each[..., :1])], axis=3)
-    return Progress(matched, progress.met | tf.reduce_any(matched & (follows == 0), axis=3))
+    return PhraseProgress(matched, progress.met | tf.reduce_any(matched & (follows == 0), axis=3))
 
 
-def next_tokens(progress: Progress, phrases: tf.Tensor) -> tf.Tensor:
+def next_tokens(progress: PhraseProgress, phrases: tf.Tensor) -> tf.Tensor:
     """Return [b, K, C]: the token that continues each phrase, its first where none has begun; 0 if it is met."""
     width = tf.shape(progress.met)[1]
     following = tf.gather(tf.repeat(phrases[:, None], width, axis=1), _begun(progress), axis=3, batch_dims=3)
     return tf.where(progress.met, 0, following)
 
 
-def count_after(progress: Progress, phrases: tf.Tensor, tokens: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def count_after(progress: PhraseProgress, phrases: tf.Tensor, tokens: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Return what hypotheses would have of their phrases after one more token, for each of m tokens [b, K, m].
 
     What a token would add is summed up over the tokens of the phrases, not compared with each of them, so that the cost
@@ -156,13 +156,13 @@ def with_wanted(
 
 
 def best_of_banks(
-    progress: Progress,
+    progress: PhraseProgress,
     phrases: tf.Tensor,
     log_probabilities: tf.Tensor,
     tokens: tf.Tensor,
     is_final: tf.Tensor,
     count: tf.Tensor,
-) -> tuple[tf.Tensor, tf.Tensor, Progress]:
+) -> tuple[tf.Tensor, tf.Tensor, PhraseProgress]:
     """Choose `count` of M candidates [b, M]: the best of each bank, then the second best of each, and so on.
 
     A bank has the candidates with equally many tokens of phrases; of equal rank, those with the most come first. So the
@@ -203,7 +203,7 @@ def _before(matched: tf.Tensor) -> tf.Tensor:
     return tf.concat([tf.ones_like(matched[..., :1]), matched[..., :-1]], axis=3)
 
 
-def _begun(progress: Progress) -> tf.Tensor:
+def _begun(progress: PhraseProgress) -> tf.Tensor:
     """Return [b, K, C], int32: how many tokens of each phrase stand at the end of a hypothesis."""
     counts = tf.range(1, tf.shape(progress.matched)[3] + 1)
     return tf.reduce_max(tf.where(progress.matched, counts, 0), axis=3)

@@ -23,7 +23,7 @@ from tf_transformer.runs.signatures import DEFAULT
 from tf_transformer.serving.http.middleware import access
 from tf_transformer.serving.jobs import Arrays
 from tf_transformer.serving.limits import Refused
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 from tf_transformer.serving.tensors import columns_of
 
 CODES = {
@@ -82,7 +82,7 @@ async def unimplemented(_: Any, request: Any, context: Any) -> None:
 class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
     """`Predict` and `GetModelMetadata`."""
 
-    def __init__(self, model: Model):
+    def __init__(self, model: ServedModel):
         self.model = model
 
     Classify = Regress = MultiInference = unimplemented
@@ -125,7 +125,7 @@ class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
 class Status(model_service_pb2_grpc.ModelServiceServicer):
     """`GetModelStatus`."""
 
-    def __init__(self, model: Model):
+    def __init__(self, model: ServedModel):
         self.model = model
 
     HandleReloadConfigRequest = unimplemented
@@ -138,7 +138,7 @@ class Status(model_service_pb2_grpc.ModelServiceServicer):
         return get_model_status_pb2.GetModelStatusResponse(model_version_status=[state])
 
 
-def make_server(model: Model, address: str) -> tuple[grpc.aio.Server, int, health.aio.HealthServicer]:
+def make_server(model: ServedModel, address: str) -> tuple[grpc.aio.Server, int, health.aio.HealthServicer]:
     """Return a server that is not started yet, its port, and its health service.
 
     Raises:
@@ -164,6 +164,6 @@ def _number(spec: Any) -> int | None:
     return spec.version.value if spec.HasField("version") else None
 
 
-def _fill(spec: model_pb2.ModelSpec, model: Model, version: Any, signature: str = "") -> None:
+def _fill(spec: model_pb2.ModelSpec, model: ServedModel, version: Any, signature: str = "") -> None:
     spec.name, spec.signature_name = model.name, signature
     spec.version.value = version.number

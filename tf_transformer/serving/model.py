@@ -16,7 +16,7 @@ from tf_transformer.serving.limits import Limits, Refused
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.tensors import Columns, check_size
 from tf_transformer.serving.version import Version
-from tf_transformer.serving.versions import Found, Versions
+from tf_transformer.serving.versions import VersionFolder, Versions
 
 Answer = TypeVar("Answer")
 
@@ -26,7 +26,7 @@ FIRST = {DEFAULT, N_BEST, COUNT}
 log = logging.getLogger(__name__)
 
 
-class Model:
+class ServedModel:
     """A model with numbered versions, of which the newest is served.
 
     Args:
@@ -176,10 +176,10 @@ class Model:
         _log_passed_over(errors[1:])
         raise errors[0][1]
 
-    def _load(self, found: Found) -> Version:
+    def _load(self, found: VersionFolder) -> Version:
         return Version(found.folder, found.number, self.limits, self.metrics.count_batch)
 
-    def _prepare(self, found: Found) -> Version:
+    def _prepare(self, found: VersionFolder) -> Version:
         version = self._load(found)
         version.warm_up(version.signatures.inputs, gives_way=True)
         return version

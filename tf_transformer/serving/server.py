@@ -19,7 +19,7 @@ from tf_transformer.serving.http.origin import Origins
 from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 from tf_transformer.serving.ports import Ports
 
 LAST_SECONDS = 1.0
@@ -53,7 +53,7 @@ def serve(
         InputError: there is no model, or a damaged one; or another server has taken an address meanwhile.
     """
     limits = limits or Limits()
-    model = Model(path, name, limits, Metrics())
+    model = ServedModel(path, name, limits, Metrics())
     logging.getLogger(ACCESS).setLevel(logging.INFO if access_log else logging.WARNING)
     asyncio.run(_serve(model, ports, LastAnswers(make_app(model, origins)), poll_seconds))
     # Python would wait for what still runs, such as a batch that nobody waits for or a version that is being loaded.
@@ -80,7 +80,7 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def _serve(model: Model, ports: Ports, app: LastAnswers, poll_seconds: float) -> None:
+async def _serve(model: ServedModel, ports: Ports, app: LastAnswers, poll_seconds: float) -> None:
     listener = ports.open_rest()
     address = ports.release_grpc()
     try:

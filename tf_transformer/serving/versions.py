@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tf_transformer.runs.descriptions import is_export, is_litert
 
 
-class Found(NamedTuple):
+class VersionFolder(NamedTuple):
     """A version that may be loaded."""
 
     number: int
@@ -32,7 +32,7 @@ class Versions:
         """Whether the path is one model, not a folder of versions."""
         return _is_model(self._path)
 
-    def to_try(self, served: int | None) -> Iterator[Found]:
+    def to_try(self, served: int | None) -> Iterator[VersionFolder]:
         """Yield the versions that may replace the one that is served, the newest first.
 
         These are the versions above it, or all versions if it has been removed. A version that failed is left out until
@@ -42,11 +42,11 @@ class Versions:
         for number in sorted(folders, reverse=True):
             if number == served:
                 return
-            found = Found(number, folders[number], _stamp(folders[number]))
+            found = VersionFolder(number, folders[number], _stamp(folders[number]))
             if self._failed.get(number) != found.stamp:
                 yield found
 
-    def failed(self, found: Found) -> None:
+    def failed(self, found: VersionFolder) -> None:
         """Remember that a version cannot be loaded as it is."""
         self._failed[found.number] = found.stamp
 

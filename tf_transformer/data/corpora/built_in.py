@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tf_transformer.config import DataConfig
-from tf_transformer.data.chunks import Sentences, sentence_chunks
+from tf_transformer.data.chunks import StringPairs, sentence_chunks
 from tf_transformer.data.corpora import copy_task, toy
 from tf_transformer.data.corpora.languages import Direction
 from tf_transformer.errors import InputError, unknown
@@ -50,7 +50,7 @@ class BuiltIn:
         """Return no files."""
         return []
 
-    def chunks(self, split: str) -> Iterator[Sentences]:
+    def chunks(self, split: str) -> Iterator[StringPairs]:
         """Yield the pairs of a split."""
         self.check(split)
         is_turned = self._direction == TOY_LANGUAGES[::-1]

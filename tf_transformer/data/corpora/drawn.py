@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from tf_transformer.config import DataConfig
-from tf_transformer.data.chunks import LINES, Chunk, Sentences
+from tf_transformer.data.chunks import LINES, Chunk, StringPairs
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import unknown
 
@@ -75,10 +75,10 @@ class Drawn:
             else:
                 kept.append((source, target))
             if len(kept) + sum(left_out.values()) == LINES:
-                yield Sentences(Pairs.of(kept), left_out)
+                yield StringPairs(Pairs.of(kept), left_out)
                 kept, left_out = [], {}
         if kept or left_out:
-            yield Sentences(Pairs.of(kept), left_out)
+            yield StringPairs(Pairs.of(kept), left_out)
 
 
 def split_of(data: DataConfig, source: str, target: str) -> str:

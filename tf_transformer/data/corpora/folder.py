@@ -15,7 +15,7 @@ ENDINGS = ("", ".gz", ".zst")
 """The endings of a file, of which the first that exists is taken."""
 
 
-class Folder:
+class TextFolder:
     """The folder that `data.corpus` names.
 
     Raises:

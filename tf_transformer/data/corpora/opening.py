@@ -12,14 +12,14 @@ from tf_transformer.data.chunks import Chunk, joined
 from tf_transformer.data.corpora.built_in import BuiltIn
 from tf_transformer.data.corpora.drawn import Drawn
 from tf_transformer.data.corpora.files import ENDINGS, FILES, TABLES, listed
-from tf_transformer.data.corpora.folder import Folder
+from tf_transformer.data.corpora.folder import TextFolder
 from tf_transformer.data.corpora.languages import Direction, directed, direction_of, without_direction
 from tf_transformer.data.corpora.tfds import Tfds
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.storage.lines import line_blocks, refuse_pipe
 
-KINDS: tuple[type[BuiltIn | Tfds | Drawn | Folder], ...] = (BuiltIn, Tfds, *FILES, Folder)
+KINDS: tuple[type[BuiltIn | Tfds | Drawn | TextFolder], ...] = (BuiltIn, Tfds, *FILES, TextFolder)
 """The kinds of corpora; the first that takes a name opens it. Each has `takes(name)`, and is a `Corpus`."""
 STANDARD_INPUT = "-"
 """The name of a .tsv on standard input, which only `prepare` reads."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tf_transformer.config import DataConfig
-from tf_transformer.data.chunks import Sentences, sentence_chunks
+from tf_transformer.data.chunks import StringPairs, sentence_chunks
 from tf_transformer.data.corpora.languages import languages_of
 from tf_transformer.errors import InputError, unknown
 
@@ -48,7 +48,7 @@ class Tfds:
         """Return no files, because only TensorFlow Datasets knows them."""
         return []
 
-    def chunks(self, split: str) -> Iterator[Sentences]:
+    def chunks(self, split: str) -> Iterator[StringPairs]:
         """Yield the pairs of a split."""
         source, target = self.languages
         if split not in self.splits():

@@ -4,11 +4,11 @@ from typing import Any
 
 from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.runs.signatures import DEFAULT, WITH_TERMS
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 from tf_transformer.version import __version__
 
 
-def description(model: Model) -> dict[str, Any]:
+def description(model: ServedModel) -> dict[str, Any]:
     """Return the OpenAPI description of the server of a model."""
     most = model.limits.max_sentences
     text = {

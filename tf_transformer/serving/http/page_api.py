@@ -13,7 +13,7 @@ from tf_transformer.runs.signatures import ALL_ATTENTION, STEPS, WITH_ATTENTION,
 from tf_transformer.serving.http.exchange import Handler, write
 from tf_transformer.serving.http.texts import Row, Texts
 from tf_transformer.serving.limits import Refused
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 from tf_transformer.serving.version import Version
 
 SCRIPTS = ("page.js", "parts.js", "attention.js", "steps.js")
@@ -32,7 +32,7 @@ HEADERS = {
 class PageApi:
     """Answers the requests of the page."""
 
-    def __init__(self, model: Model, texts: Texts):
+    def __init__(self, model: ServedModel, texts: Texts):
         self._model, self._texts = model, texts
 
     async def model(self, _: Request) -> Response:

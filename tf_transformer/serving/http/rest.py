@@ -19,12 +19,12 @@ from tf_transformer.serving.http.openapi import description
 from tf_transformer.serving.http.origin import Origins
 from tf_transformer.serving.http.texts import Texts
 from tf_transformer.serving.limits import Refused
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 
 log = logging.getLogger(__name__)
 
 
-def make_app(model: Model, origins: Origins = frozenset()) -> ASGIApp:
+def make_app(model: ServedModel, origins: Origins = frozenset()) -> ASGIApp:
     """Return the application that serves a model to programs, to its own page and to pages of the given origins."""
     texts = Texts(model)
     api = _Api(model, origins, texts)
@@ -58,7 +58,7 @@ def make_app(model: Model, origins: Origins = frozenset()) -> ASGIApp:
 
 
 class _Api:
-    def __init__(self, model: Model, origins: Origins, texts: Texts):
+    def __init__(self, model: ServedModel, origins: Origins, texts: Texts):
         self._model = model
         self._origins = origins
         self._texts = texts

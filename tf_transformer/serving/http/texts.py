@@ -16,7 +16,7 @@ from tf_transformer.serving.http.exchange import read, while_connected
 from tf_transformer.serving.http.origin import Origins
 from tf_transformer.serving.jobs import Arrays, Waiting
 from tf_transformer.serving.limits import Refused
-from tf_transformer.serving.model import Model
+from tf_transformer.serving.model import ServedModel
 from tf_transformer.serving.tensors import check_size
 from tf_transformer.serving.version import Version
 from tf_transformer.text.documents import Line, Sentence, halves, joined, parts_of, segmenter
@@ -76,7 +76,7 @@ class Texts:
         InputError: the package that cuts text into sentences is missing.
     """
 
-    def __init__(self, model: Model):
+    def __init__(self, model: ServedModel):
         self._model = model
         segmenter(None)  # says now if it is missing
 
