@@ -8,4 +8,7 @@ PYTHON=${PYTHON:-python3}
     exit 1
 }
 [ -x .venv/bin/python ] || "$PYTHON" -m venv .venv
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${1:-}"
+# The first time takes minutes, in which pip says what it does; later there is nothing to say.
+quiet=
+[ -e .venv/bin/tf-transformer ] && quiet=--quiet
+.venv/bin/python -m pip install $quiet --disable-pip-version-check --editable ".${1:-}"

@@ -172,6 +172,10 @@ def test_train_touches_no_folder_that_is_not_its_own(
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
+        (["trian", "--data", "copy"], ["'trian'", "did you mean train?"]),
+        (["plot", "attentoin"], ["'attentoin'", "did you mean attention?"]),
+        (["export", "--run-dir", "good", "--output", "x", "--format", "tflight"], ["'tflight'", "choose from"]),
+        (["export", "--run-dir", "good", "--output", "x", "--format", "litret"], ["did you mean litert?"]),
         (["translate", "--model", "nowhere"], ["nowhere", "no such folder"]),
         (["translate", "--model", "list.txt"], ["list.txt", "no such folder"]),
         (["translate", "--model", "good"], ["good is not a run directory"]),

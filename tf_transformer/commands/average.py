@@ -14,8 +14,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("--run-dir", required=True, metavar="DIR", help="a trained run")
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--last", type=positive, metavar="N", help="of the last N checkpoints")
-    which.add_argument("--best", type=positive, metavar="N", help="of the N best in validation")
+    which.add_argument("--last", type=positive, metavar="N", help="average the last N checkpoints")
+    which.add_argument("--best", type=positive, metavar="N", help="average the N checkpoints with the best validations")
     parser.add_argument(
         "--output", metavar="DIR", help="a new folder (default: average-last-N or average-best-N in the run)"
     )

@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="sacreBLEU's tokenizer; none for tokenised text (default: auto, by the target language: 13a for most)",
     )
-    parser.add_argument("--output", metavar="FILE", help="keep the translations here (default: nowhere)")
+    parser.add_argument("--output", metavar="FILE", help="write the translations to this file")
     parser.add_argument(
         "--compare",
         metavar="OTHER",

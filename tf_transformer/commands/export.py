@@ -68,22 +68,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=tuple(FORMATS),
         default="saved_model",
-        help=f"what it is written for: {runtimes} (default: saved_model)",
+        help=f"the runtime of the export: {runtimes} (default: saved_model)",
     )
     parser.add_argument(
         "--dtype",
         choices=("float32", "bfloat16"),
         default="float32",
-        help="of the weights and of what is computed with them; bfloat16 is half as large, translates not quite the "
-        "same, and is faster on CPUs that have it (default: float32)",
+        help="type of the weights and of the computation; bfloat16 is half as large, and faster on CPUs that have it, "
+        "but its translations are not quite the same (default: float32)",
     )
     parser.add_argument(
         "--quantize",
         choices=QUANTIZED,
-        help="with --format litert, what the weights are held in: int8 is the fastest and a quarter of the size "
+        help="type of the weights, for --format litert; int8 is the fastest and a quarter of the size "
         f"(default: {QUANTIZED[0]})",
     )
-    add_search(parser)
+    add_search(parser, "of the export, which cannot be changed later in a SavedModel")
 
 
 def run(options: argparse.Namespace) -> None:

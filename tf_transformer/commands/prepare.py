@@ -32,12 +32,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="DIR", help="where the prepared corpus is written")
     add_text(parser, ", or - for a .tsv from standard input")
     parser.add_argument(
-        "--workers", type=positive, metavar="N", help="processes (default: as many as there are cores for this one)"
+        "--workers", type=positive, metavar="N", help="number of processes (default: one for each core)"
     )
     parser.add_argument(
         "--part",
         metavar="K/N",
-        help="the part of this machine, of N that see the same --output: each is given the same command but for K",
+        help="prepare part K of N; give the same command with each K from 1 to N, on machines that share --output",
     )
     parser.add_argument(
         "--overwrite",

@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_set(parser)
     parser.add_argument("source", metavar="SOURCE", help="file of sentences")
     parser.add_argument("target", metavar="TARGET", help="file of their translations, line for line")
-    parser.add_argument("--tokens", action="store_true", help="besides, the log-probability of each token")
+    parser.add_argument("--tokens", action="store_true", help="also print the log-probability of each token")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -19,31 +19,35 @@ EXAMPLE = "tf-transformer serve saved_models/toy"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("path", metavar="DIR", help="an exported SavedModel, or a folder of versions, such as 1 and 2")
-    parser.add_argument("--name", metavar="NAME", help="what clients call the model (default: that of the folder)")
+    parser.add_argument("--name", metavar="NAME", help="the model's name in the API (default: the name of the folder)")
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)")
     for name, number, what in (("--port", 8501, "REST and the page"), ("--grpc-port", 8500, "gRPC")):
         parser.add_argument(
-            name, type=port, default=number, metavar="N", help=f"of {what}; 0 takes a free one (default: %(default)s)"
+            name,
+            type=port,
+            default=number,
+            metavar="N",
+            help=f"port of {what}; 0 takes a free one (default: %(default)s)",
         )
     parser.add_argument(
         "--poll-seconds",
         type=seconds,
         default=2.0,
         metavar="S",
-        help="between looks for a newer version, which then takes over (default: %(default)g)",
+        help="seconds between checks for a newer version, which then takes over (default: %(default)g)",
     )
     parser.add_argument(
         "--allow-origin",
         action="append",
         default=[],
         metavar="ORIGIN",
-        help="whose pages may use the API from a browser, such as https://app.example, or * for all; may be repeated "
-        "(default: none but its own)",
+        help="origin of pages that may use the API from a browser, such as https://app.example, or * for all; may be "
+        "repeated (default: only the server's own page)",
     )
     parser.add_argument(
         "--access-log",
         action="store_true",
-        help="a line a request on standard error: API, what is called, status, milliseconds (default: none)",
+        help="write a line for each request to standard error: API, what is called, status, milliseconds",
     )
     limits = parser.add_argument_group("limits")
     for field in dataclasses.fields(Limits):

@@ -26,11 +26,16 @@ EXAMPLE = "tf-transformer train --data toy --vocab-size 1000 --max-steps 1200 --
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.epilog = (
-        "settings for --set and for the TOML file, with their defaults; in brackets the values of presets that have "
-        "others, of which tiny is taken where none is given:\n"
+        "settings for --set and for the TOML file, with their defaults; brackets show where presets differ, and "
+        "without --preset those of tiny hold:\n"
     )
     parser.epilog += settings_help()
-    parser.add_argument("--run-dir", required=True, metavar="DIR", help="where the run is written, or goes on")
+    parser.add_argument(
+        "--run-dir",
+        required=True,
+        metavar="DIR",
+        help="the folder of the run: a new one, or one whose training goes on",
+    )
     add_text(parser, ", or what prepare has written")
     add_settings(parser, "data", "weights")
     add_settings(parser, "training", "max_steps", default="the preset's")
@@ -39,11 +44,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--strategy",
         choices=STRATEGIES,
         default="auto",
-        help="mirrored on the devices of this machine, or multiworker on those that TF_CONFIG names "
-        "(default: auto, multiworker where TF_CONFIG is set)",
+        help="mirrored trains on the devices of this machine, multiworker on the machines that TF_CONFIG names; auto "
+        "is multiworker where TF_CONFIG is set, and mirrored elsewhere (default: auto)",
     )
     parser.add_argument(
-        "--devices", type=positive, metavar="N", help="GPUs, or logical CPU devices (default: all GPUs, or one CPU)"
+        "--devices",
+        type=positive,
+        metavar="N",
+        help="number of GPUs, or of logical CPU devices (default: all GPUs, or one CPU)",
     )
     parser.add_argument("--overwrite", action="store_true", help="start anew where a run exists (default: go on)")
 

@@ -52,8 +52,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="text to translate, a sentence a line, also as .gz or .zst, or a file that is translated as one: .xliff, "
-        ".po, .html, .srt, .vtt or .csv; may be repeated (default: standard input)",
+        help="text to translate, one sentence in each line, also as .gz or .zst; or a file with a structure, which is "
+        "kept: .xliff, .po, .html, .srt, .vtt or .csv; may be repeated (default: standard input)",
     )
     parser.add_argument(
         "--output",

@@ -65,7 +65,7 @@ class DataConfig(Section):
     )
     batch_tokens: int = setting(
         4_096,
-        "most source tokens, and most target tokens, per batch, padding included; auto: what fits, by accumulate",
+        "most source tokens, and most target tokens, per batch, padding included; auto finds what fits into memory",
         at_least=2,
     )
     bpe_dropout: float = setting(

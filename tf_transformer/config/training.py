@@ -40,7 +40,7 @@ class TrainingConfig(Section):
     )
     clip_norm: float = setting(0.0, "highest global norm of the gradient; 0 disables clipping", at_least=0)
     accumulate: int = setting(
-        1, "how many times data.batch_tokens an update has; it is computed in parts of data.batch_tokens", at_least=1
+        1, "number of batches of data.batch_tokens in an update, which are computed one after the other", at_least=1
     )
     label_smoothing: float = setting(
         0.1, "share of the probability spread over the vocabulary (paper 5.4)", at_least=0, below=1
@@ -74,7 +74,7 @@ class TrainingConfig(Section):
         0, "stop after this many validations without improvement; 0 never stops early", at_least=0
     )
     validate_every: int = setting(
-        0, "updates between validations, besides those at the ends of epochs; 0 has these alone", at_least=0
+        0, "updates between validations within an epoch; 0 validates at the ends of epochs only", at_least=0
     )
     bleu_every: int = setting(0, "validations between BLEU scores; 0 computes none", at_least=0)
     bleu_sentences: int = setting(500, "number of validation sentences, the first ones, for BLEU", at_least=1)

@@ -92,9 +92,12 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_search(parser: argparse.ArgumentParser) -> None:
+def add_search(
+    parser: argparse.ArgumentParser,
+    described: str = "of a run; an export searches as it was told to when it was written",
+) -> None:
     """Add the options of the search."""
-    group = parser.add_argument_group("search", "that of a SavedModel was chosen when it was written")
+    group = parser.add_argument_group("search", described)
     add_settings(group, "decoding", *SEARCH_OPTIONS, default="the run's")
     add_set(group)
 
@@ -107,7 +110,7 @@ def add_set(parser: Any) -> None:
         metavar="decoding.KEY=VALUE",
         action="append",
         default=[],
-        help="any other setting of decoding, of those that `train --help` lists; may be repeated",
+        help="any other setting of decoding that `train --help` lists; may be repeated",
     )
 
 

@@ -30,6 +30,15 @@ class Parser(argparse.ArgumentParser):
         close = difflib.get_close_matches(option, self._option_string_actions, n=1)
         self.error(f"unrecognized arguments: {' '.join(unknown)}" + (f": did you mean {close[0]}?" if close else ""))
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """As argparse does; the error names the choice that may be meant."""
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            if close := difflib.get_close_matches(str(value), [str(choice) for choice in action.choices or ()], n=1):
+                error.message += f": did you mean {close[0]}?"
+            raise
+
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with code 2."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
@@ -109,8 +118,7 @@ def add_batch_tokens(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=BATCH_TOKENS,
         metavar="N",
-        help="most source tokens at once, each sentence counted as long as the longest, and as 16 at least "
-        "(default: %(default)s)",
+        help="most source tokens in a batch, padding included; a sentence counts as at least 16 (default: %(default)s)",
     )
 
 

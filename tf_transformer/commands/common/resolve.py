@@ -31,7 +31,7 @@ def add_text(parser: argparse.ArgumentParser, also: str = "") -> None:
         "--data",
         metavar="DATA",
         action="append",
-        help=f"{DATA_HELP}{also}; required, here or in the TOML file; further ones are trained on as well",
+        help=f"{DATA_HELP}{also}; required, here or in the TOML file; may be repeated, to train on several",
     )
     add_settings(parser, "data", "validation_corpus", "source", "target", "columns")
     add_settings(parser, "tokenizer", "vocab_size", default="the preset's")

@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overwrite-translations",
         action="store_true",
-        help="translate also what has a translation in an .xliff, .po or .csv (default: it stays)",
+        help="also translate what already has a translation in an .xliff, .po or .csv (default: keep it)",
     )
     parser.add_argument(
         "--columns",
@@ -32,8 +32,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
         metavar="FILE",
-        help="a .tmx or another file of pairs, such as memory.tmx or memory.tmx:en-de: what it has is taken from it "
-        "(default: none)",
+        help="a translation memory: a .tmx or another file of pairs, such as memory.tmx or memory.tmx:en-de; sentences "
+        "that it has are not translated anew but taken from it",
     )
 
 

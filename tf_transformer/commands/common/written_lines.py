@@ -33,18 +33,24 @@ PLAIN = "--n-best, --scores, --line-numbers and --alignments"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what chooses between the kinds."""
-    parser.add_argument("--n-best", type=positive, default=1, metavar="N", help="translations a line (default: 1)")
-    parser.add_argument("--scores", action="store_true", help="before each translation its score and a tab")
     parser.add_argument(
-        "--line-numbers", action="store_true", help="before each translation the number of its line and a tab"
+        "--n-best",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="write the N best translations of each line, one below the other (default: 1)",
+    )
+    parser.add_argument("--scores", action="store_true", help="write the score and a tab before each translation")
+    parser.add_argument(
+        "--line-numbers", action="store_true", help="write the number of its line and a tab before each translation"
     )
     parser.add_argument(
         "--alignments",
         nargs="?",
         const="words",
         choices=UNITS,
-        help="after each translation ' ||| ' and which source word each of its words attends to most, such as 0-0 1-2; "
-        "or by tokens (default: none; words, if nothing follows)",
+        help="write ' ||| ' after each translation, and which source word each of its words attends to most, such as "
+        "0-0 1-2; by words unless tokens follows",
     )
     parser.add_argument(
         "--constraints",
@@ -52,7 +58,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         const=IN_LINES,
         metavar="FILE",
         help="terms that a translation must contain: FILE has a source term, a tab and its translation on each line; "
-        "without FILE, they follow the text of each line, with tabs between (default: none)",
+        "without FILE, the terms follow the text in each line, after tabs",
     )
     parser.add_argument(
         "--glossary-case",
@@ -63,13 +69,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-markup",
         action="store_true",
-        help="keep tags, placeholders such as {name} and addresses as they are, where attention puts them",
+        help="keep tags, placeholders such as {name} and addresses as they are; attention says where they go",
     )
     parser.add_argument(
         "--document",
         action="store_true",
-        help="translate text as it is written: lines are cut into sentences, and what is between these stays (needs "
-        "the extra documents)",
+        help="translate running text: lines are cut into sentences, and white space and empty lines stay as they are "
+        "(needs the extra documents)",
     )
     parser.add_argument(
         "--mbr",
