@@ -17,6 +17,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.training.fit import train
+from tf_transformer.training.trainer import Trainer
 
 
 @pytest.fixture
@@ -116,6 +117,24 @@ def train_in_sittings(tmp_path, in_fresh_process):
         """)
 
     return run
+
+
+def test_a_signal_ends_a_run_that_has_made_no_update_at_once(corpus, tmp_path, small, monkeypatch, caplog):
+    """The graph of the first update is still being built."""
+    step = Trainer.train_step
+
+    def stopped(trainer, data):
+        signal.raise_signal(signal.SIGTERM)
+        return step(trainer, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "train_step", stopped)
+        with pytest.raises(SystemExit) as raised, caplog.at_level("INFO"):
+            train(small(corpus, max_steps=2), tmp_path / "run")
+    assert raised.value.code == 143
+    assert "stopped before the first update; the same command goes on" in caplog.messages
+    run = train(small(corpus, max_steps=2), tmp_path / "run")
+    assert [checkpoints.state_of(path)["step"] for path in checkpoints.all_of(run.checkpoints)] == [2]
 
 
 @pytest.mark.long

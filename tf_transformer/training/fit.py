@@ -255,6 +255,7 @@ def _announce(trainer: Trainer, batches: Batches, replicas: int) -> None:
         100 * batches.padding,
         "" if batches.windows == 1 else f" in one of {batches.windows} parts of the text",
     )
+    log.info("building the graph of the training step")
 
 
 def make_trainer(config: Config) -> Trainer:

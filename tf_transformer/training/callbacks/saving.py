@@ -134,7 +134,8 @@ class SaveOnSignal(keras.callbacks.Callback):
     """Saves a checkpoint and ends training on Ctrl-C or SIGTERM.
 
     Within `catching()`, a signal takes effect after the current step or, during validation, at the end of the epoch.
-    A second signal ends the process at once. All machines of a cluster leave after the same step.
+    A second signal ends the process at once, and so does the first before there is an update to save, because the first
+    update waits until TensorFlow has built its graph. All machines of a cluster leave after the same step.
 
     Args:
         saver: the callback that saves, which must come before this one; None on a machine that does not write.
@@ -157,6 +158,8 @@ class SaveOnSignal(keras.callbacks.Callback):
         self.total = total
         self.meet = meet
         self.received: int | None = None
+        self.is_first_update = False
+        """whether the first update of this process is being made"""
 
     @contextlib.contextmanager
     def catching(self) -> Iterator[None]:
@@ -175,9 +178,17 @@ class SaveOnSignal(keras.callbacks.Callback):
         if self.received is not None:
             self._end()
         self.received = number
+        if self.is_first_update:
+            log.info("stopped before the first update; the same command goes on")
+            self._end()
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Note that no update is made yet. A cluster waits for its first one: its machines must leave together."""
+        self.is_first_update = not workers(self.model.distribute_strategy)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Save and leave; the last batch of an epoch is left to `on_epoch_end`, which knows the validation."""
+        self.is_first_update = False
         if not self.model.stop_training and self._must_leave():
             if self.saver is not None and self.saver.saved_step != updates(self.model):
                 self.saver.save_within()
