@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 import urllib.error
@@ -18,6 +19,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 from starlette.testclient import TestClient
 
+from tf_transformer.commands.main import main
 from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
@@ -86,6 +88,29 @@ def served(tmp_path_factory, copy_export):
     """A server that many tests ask, and none ends: what they count, they count from before on."""
     with servers(tmp_path_factory) as start:
         yield start(copy_export.parent)
+
+
+@pytest.fixture(scope="session")
+def languages_export(made_once) -> Path:
+    """A model of several languages."""
+
+    def make(folder):
+        folder.mkdir()
+        with tarfile.open(Path(__file__).parents[1] / "importers" / "nllb.tar.xz") as archive:
+            archive.extractall(folder, filter="data")
+        assert main(["import", str(folder / "nllb"), "--run-dir", str(folder / "run")]) == 0
+        given = ["--source-language", "eng_Latn", "--target-language", "deu_Latn", "--beam-size", "2"]
+        output = folder / "nllb_toy" / "1"
+        assert main(["export", "--run-dir", str(folder / "run"), "--output", str(output), *given]) == 0
+
+    return made_once("nllb_export", make) / "nllb_toy" / "1"
+
+
+@pytest.fixture(scope="session")
+def languages_served(tmp_path_factory, languages_export):
+    """Its server."""
+    with servers(tmp_path_factory) as start:
+        yield start(languages_export.parent)
 
 
 class Gate:

@@ -25,6 +25,7 @@ from tensorflow_serving.apis import (
 from tests.serving.conftest import SECONDS
 from tf_transformer.serving.grpc_service import HEALTHY, make_server
 from tf_transformer.serving.http.middleware import ACCESS
+from tf_transformer.serving.keys import Keys
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import ServedModel
@@ -137,17 +138,30 @@ def model(copy_export) -> ServedModel:
     return ServedModel(copy_export, "copy", Limits(max_batch_tokens=2 * 16), Metrics())
 
 
-def of_model(model, talk) -> None:
+def of_model(model, talk, keys: Keys | None = None) -> None:
     """Talk to a server in this process, by a stub."""
 
     async def serve() -> None:
-        server, port, _ = make_server(model, "127.0.0.1:0")
+        server, port, _ = make_server(model, "127.0.0.1:0", keys or Keys())
         await server.start()
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             await talk(prediction_service_pb2_grpc.PredictionServiceStub(channel))
         await server.stop(None)
 
     asyncio.run(serve())
+
+
+def test_a_server_may_want_a_key(model, tmp_path):
+    (tmp_path / "keys").write_text("secret")
+
+    async def ask(stub) -> None:
+        for metadata in ((), [("authorization", "Bearer other")]):
+            with pytest.raises(grpc.aio.AioRpcError, match="API key") as caught:
+                await stub.Predict(request(model), metadata=metadata)
+            assert caught.value.code() == grpc.StatusCode.PERMISSION_DENIED
+        assert (await stub.Predict(request(model), metadata=[("authorization", "Bearer secret")])).outputs
+
+    of_model(model, ask, Keys(tmp_path / "keys"))
 
 
 def test_a_client_that_goes_is_given_up(model, held_back):

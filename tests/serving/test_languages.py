@@ -1,46 +1,27 @@
 """A model of several languages: its signatures by REST, and the choice on the page."""
 
 import dataclasses
-import tarfile
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 from starlette.testclient import TestClient
 
 from tests.serving.conftest import LIMITS, MILLISECONDS, predict
-from tf_transformer.commands.main import main
 from tf_transformer.runs.descriptions import Described
 from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import ServedModel
 from tf_transformer.translation.exported import ExportedTranslator
 
-SAMPLE = Path(__file__).parents[1] / "importers" / "nllb.tar.xz"
 ENGLISH, GERMAN = "Her friend buys a small chair.", "Der Hund kauft einen Stuhl."
 
 
 @pytest.fixture(scope="module")
-def export(made_once):
-    def make(folder):
-        folder.mkdir()
-        with tarfile.open(SAMPLE) as archive:
-            archive.extractall(folder, filter="data")
-        assert main(["import", str(folder / "nllb"), "--run-dir", str(folder / "run")]) == 0
-        given = ["--source-language", "eng_Latn", "--target-language", "deu_Latn", "--beam-size", "2"]
-        assert (
-            main(["export", "--run-dir", str(folder / "run"), "--output", str(folder / "nllb_toy" / "1"), *given]) == 0
-        )
-
-    return made_once("nllb_export", make) / "nllb_toy" / "1"
-
-
-@pytest.fixture(scope="module")
-def translate(export):
+def translate(languages_export):
     """What the export itself finds."""
 
     def translated(text, source, target):
-        described = Described(export)
+        described = Described(languages_export)
         search = dataclasses.replace(described.config.decoding, source_language=source, target_language=target)
         [translation] = ExportedTranslator(described, search).translate_strings([text])
         return translation
@@ -49,8 +30,8 @@ def translate(export):
 
 
 @pytest.fixture(scope="module")
-def client(export):
-    model = ServedModel(export, "nllb", LIMITS, Metrics())
+def client(languages_export):
+    model = ServedModel(languages_export, "nllb", LIMITS, Metrics())
     with TestClient(make_app(model), raise_server_exceptions=False) as client:
         yield client
 
@@ -94,11 +75,10 @@ def test_a_language_is_read_once_for_many_lines(client):
 
 
 @pytest.fixture
-def page(browser, start_server, export):
-    served = start_server(export.parent)
+def page(browser, languages_served):
     page = browser.new_page(viewport={"width": 360, "height": 740})
     page.set_default_timeout(MILLISECONDS)
-    page.goto(served.url)
+    page.goto(languages_served.url)
     yield page
     page.close()
 

@@ -9,6 +9,7 @@ from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.errors import InputError, missing_extra
 from tf_transformer.runs.descriptions import is_run
 from tf_transformer.serving.http.origin import origins
+from tf_transformer.serving.keys import Keys
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.ports import Ports
 
@@ -49,6 +50,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write a line for each request to standard error: API, what is called, status, milliseconds",
     )
+    parser.add_argument(
+        "--api-key",
+        metavar="FILE",
+        help="a file of the keys of those who may translate, one a line, each followed by the most requests per minute "
+        "if it has a limit; a client gives its key as LibreTranslate's clients do, or in the header Authorization: "
+        "Bearer KEY (default: no key is needed)",
+    )
     limits = parser.add_argument_group("limits")
     for field in dataclasses.fields(Limits):
         kind: type = float if isinstance(field.default, float) else int
@@ -63,6 +71,7 @@ def run(options: argparse.Namespace) -> None:
     limits = Limits(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Limits)})
     _check_folder(Path(options.path))
     allowed = origins(options.allow_origin)
+    keys = Keys(options.api_key)
     ports = Ports(options.host, options.port, options.grpc_port)
     import_tensorflow(onednn=False)
     try:
@@ -77,6 +86,7 @@ def run(options: argparse.Namespace) -> None:
         limits=limits,
         origins=allowed,
         access_log=options.access_log,
+        keys=keys,
     )
 
 

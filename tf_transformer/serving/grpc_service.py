@@ -22,12 +22,14 @@ from tensorflow_serving.apis import (
 from tf_transformer.runs.signatures import DEFAULT
 from tf_transformer.serving.http.middleware import access
 from tf_transformer.serving.jobs import Arrays
+from tf_transformer.serving.keys import Keys
 from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import ServedModel
 from tf_transformer.serving.tensors import columns_of
 
 CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
+    403: grpc.StatusCode.PERMISSION_DENIED,
     404: grpc.StatusCode.NOT_FOUND,
     429: grpc.StatusCode.RESOURCE_EXHAUSTED,
     500: grpc.StatusCode.INTERNAL,
@@ -52,6 +54,8 @@ def answered(method: Method) -> Any:
         started = time.perf_counter()
         status = 500
         try:
+            if method.__name__ == "Predict":
+                self.keys.check_headers(dict(context.invocation_metadata() or ()))
             response = await method(self, request)
             status = 200
             return response
@@ -82,8 +86,8 @@ async def unimplemented(_: Any, request: Any, context: Any) -> None:
 class Predictions(prediction_service_pb2_grpc.PredictionServiceServicer):
     """`Predict` and `GetModelMetadata`."""
 
-    def __init__(self, model: ServedModel):
-        self.model = model
+    def __init__(self, model: ServedModel, keys: Keys):
+        self.model, self.keys = model, keys
 
     Classify = Regress = MultiInference = unimplemented
 
@@ -138,8 +142,13 @@ class Status(model_service_pb2_grpc.ModelServiceServicer):
         return get_model_status_pb2.GetModelStatusResponse(model_version_status=[state])
 
 
-def make_server(model: ServedModel, address: str) -> tuple[grpc.aio.Server, int, health.aio.HealthServicer]:
+def make_server(model: ServedModel, address: str, keys: Keys) -> tuple[grpc.aio.Server, int, health.aio.HealthServicer]:
     """Return a server that is not started yet, its port, and its health service.
+
+    Args:
+        model: the model.
+        address: where to listen.
+        keys: the keys of clients that may call `Predict`.
 
     Raises:
         RuntimeError: the server cannot listen at `address`.
@@ -150,7 +159,7 @@ def make_server(model: ServedModel, address: str) -> tuple[grpc.aio.Server, int,
         ("grpc.so_reuseport", 0),
     ]
     server = grpc.aio.server(options=options)
-    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(Predictions(model), server)
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(Predictions(model, keys), server)
     model_service_pb2_grpc.add_ModelServiceServicer_to_server(Status(model), server)
     servicer = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(servicer, server)

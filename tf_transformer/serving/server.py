@@ -17,6 +17,7 @@ from tf_transformer.serving.grpc_service import HEALTHY, make_server
 from tf_transformer.serving.http.middleware import ACCESS, LastAnswers
 from tf_transformer.serving.http.origin import Origins
 from tf_transformer.serving.http.rest import make_app
+from tf_transformer.serving.keys import Keys
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import ServedModel
@@ -37,6 +38,7 @@ def serve(
     limits: Limits | None = None,
     origins: Origins = frozenset(),
     access_log: bool = False,
+    keys: Keys | None = None,
 ) -> None:
     """Serve a model until SIGTERM or SIGINT. Requests in flight are then finished, and the process ends.
 
@@ -48,6 +50,7 @@ def serve(
         limits: the limits of requests and batches.
         origins: the origins whose pages may use the server from a browser, besides its own.
         access_log: whether to log each request.
+        keys: the keys that clients must give to translate; None for none.
 
     Raises:
         InputError: there is no model, or a damaged one; or another server has taken an address meanwhile.
@@ -55,7 +58,7 @@ def serve(
     limits = limits or Limits()
     model = ServedModel(path, name, limits, Metrics())
     logging.getLogger(ACCESS).setLevel(logging.INFO if access_log else logging.WARNING)
-    asyncio.run(_serve(model, ports, LastAnswers(make_app(model, origins)), poll_seconds))
+    asyncio.run(_serve(model, ports, LastAnswers(make_app(model, origins, keys)), poll_seconds, keys or Keys()))
     # Python would wait for what still runs, such as a batch that nobody waits for or a version that is being loaded.
     logging.shutdown()
     os._exit(0)
@@ -80,11 +83,11 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def _serve(model: ServedModel, ports: Ports, app: LastAnswers, poll_seconds: float) -> None:
+async def _serve(model: ServedModel, ports: Ports, app: LastAnswers, poll_seconds: float, keys: Keys) -> None:
     listener = ports.open_rest()
     address = ports.release_grpc()
     try:
-        grpc_server, grpc_port, health = make_server(model, address)
+        grpc_server, grpc_port, health = make_server(model, address, keys)
     except RuntimeError as error:
         raise InputError(f"cannot listen at {address} ({error}): give another --grpc-port, or --host") from None
     grace = model.limits.timeout + 1

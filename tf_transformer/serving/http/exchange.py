@@ -22,6 +22,16 @@ async def read(request: Request, limits: Limits) -> dict[str, Any]:
         Refused: the body is too large, too slow, or not a JSON object.
         ClientDisconnect: the client has disconnected.
     """
+    return json_form.parse(await read_bytes(request, limits))
+
+
+async def read_bytes(request: Request, limits: Limits) -> bytes:
+    """Return the body of a request.
+
+    Raises:
+        Refused: the body is too large or too slow.
+        ClientDisconnect: the client has disconnected.
+    """
     most, seconds = limits.max_body, limits.timeout
     too_large = Refused(413, f"the body may have at most {most} bytes")
     if int(request.headers.get("content-length", "0")) > most:
@@ -35,7 +45,7 @@ async def read(request: Request, limits: Limits) -> dict[str, Any]:
                     raise too_large
     except TimeoutError:
         raise Refused(408, f"the body took more than {seconds:g} s") from None
-    return json_form.parse(body)
+    return body
 
 
 async def while_connected(request: Request, answering: Coroutine[Any, Any, Answer]) -> Answer:
@@ -55,7 +65,7 @@ async def while_connected(request: Request, answering: Coroutine[Any, Any, Answe
         gone.cancel()
 
 
-def write(answer: dict[str, Any], status: int = 200, headers: Any = None) -> Response:
+def write(answer: dict[str, Any] | list[Any], status: int = 200, headers: Any = None) -> Response:
     """Return an answer in JSON. Like TensorFlow Serving, it writes minus infinity as -Infinity."""
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
     return Response(text.encode("utf-8", "replace"), status, media_type="application/json", headers=headers)

@@ -7,6 +7,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tf_transformer.serving.http.libretranslate import PATHS
 from tf_transformer.serving.http.origin import Origins
 
 ACCESS = "tf_transformer.access"
@@ -47,12 +48,12 @@ class Cors:
     def __init__(self, app: ASGIApp, origins: Origins):
         self._app = app
         self._allowing = CORSMiddleware(
-            app, allow_origins=origins, allow_methods=("GET", "POST"), allow_headers=("Content-Type",)
+            app, allow_origins=origins, allow_methods=("GET", "POST"), allow_headers=("Content-Type", "Authorization")
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        is_api = scope["type"] == "http" and scope["path"].startswith("/v1/")
+        is_api = scope["type"] == "http" and (scope["path"].startswith("/v1/") or scope["path"] in PATHS)
         await (self._allowing if is_api else self._app)(scope, receive, send)
 
 

@@ -14,27 +14,36 @@ from starlette.types import ASGIApp
 from tf_transformer.runs.signatures import DEFAULT
 from tf_transformer.serving.http import json_form, origin, page_api
 from tf_transformer.serving.http.exchange import Handler, read, while_connected, write, write_error
+from tf_transformer.serving.http.libretranslate import LibreTranslate
 from tf_transformer.serving.http.middleware import AccessLog, Cors
 from tf_transformer.serving.http.openapi import description
 from tf_transformer.serving.http.origin import Origins
 from tf_transformer.serving.http.texts import Texts
+from tf_transformer.serving.keys import Keys
 from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import ServedModel
 
 log = logging.getLogger(__name__)
 
 
-def make_app(model: ServedModel, origins: Origins = frozenset()) -> ASGIApp:
-    """Return the application that serves a model to programs, to its own page and to pages of the given origins."""
-    texts = Texts(model)
-    api = _Api(model, origins, texts)
+def make_app(model: ServedModel, origins: Origins = frozenset(), keys: Keys | None = None) -> ASGIApp:
+    """Return the application that serves a model to programs, to its own page and to pages of the given origins.
+
+    Args:
+        model: the model.
+        origins: the origins.
+        keys: the keys that whoever translates must give; None for none.
+    """
+    texts, keys = Texts(model), keys or Keys()
+    api = _Api(model, origins, texts, keys)
+    libre = LibreTranslate(model, texts, origins, keys)
     one, version = "/v1/models/{name}", "/v1/models/{name}/versions/{number}"
     page = page_api.PageApi(model, texts)
     routes = [Route(f"/{name}", page_api.file(name, kind)) for name, kind in page_api.FILES.items()]
     for path in (one, version):
         routes += [
-            Route(f"{path}:predict", api.counted(api.predict), methods=["POST"]),
-            Route(f"{path}:translate", api.counted(api.translate), methods=["POST"]),
+            Route(f"{path}:predict", api.counted(api.keyed(api.predict)), methods=["POST"]),
+            Route(f"{path}:translate", api.counted(api.keyed(api.translate)), methods=["POST"]),
             # Otherwise the paths would be taken for the name of a model.
             Route(f"{path}:predict", _post_only, methods=["GET"]),
             Route(f"{path}:translate", _post_only, methods=["GET"]),
@@ -43,9 +52,16 @@ def make_app(model: ServedModel, origins: Origins = frozenset()) -> ASGIApp:
         ]
     routes += [
         Route("/page/model", page.model),
-        Route("/page/translate", api.counted(page.translate), methods=["POST"]),
-        Route("/page/attention", api.counted(page.attention), methods=["POST"]),
-        Route("/page/steps", api.counted(page.steps), methods=["POST"]),
+        Route("/page/translate", api.counted(api.keyed(page.translate)), methods=["POST"]),
+        Route("/page/attention", api.counted(api.keyed(page.attention)), methods=["POST"]),
+        Route("/page/steps", api.counted(api.keyed(page.steps)), methods=["POST"]),
+        Route("/translate", api.counted(libre.translate), methods=["POST"]),
+        Route("/detect", api.counted(libre.detect), methods=["POST"]),
+        Route("/languages", libre.languages),
+        Route("/frontend/settings", libre.settings),
+        Route("/health", libre.health),
+        Route("/translate_file", api.counted(libre.translate_file), methods=["POST"]),
+        Route("/suggest", api.counted(libre.suggest), methods=["POST"]),
         Route("/openapi.json", api.openapi),
         Route("/metrics", api.metrics),
         Route("/healthz", api.health),
@@ -58,8 +74,9 @@ def make_app(model: ServedModel, origins: Origins = frozenset()) -> ASGIApp:
 
 
 class _Api:
-    def __init__(self, model: ServedModel, origins: Origins, texts: Texts):
+    def __init__(self, model: ServedModel, origins: Origins, texts: Texts, keys: Keys):
         self._model = model
+        self._keys = keys
         self._origins = origins
         self._texts = texts
 
@@ -83,6 +100,15 @@ class _Api:
             finally:
                 self._model.metrics.count_answer("rest", status, time.perf_counter() - started)
             return response
+
+        return handle
+
+    def keyed(self, handler: Handler) -> Handler:
+        """Return a handler for clients with a key in a header."""
+
+        async def handle(request: Request) -> Response:
+            self._keys.check_headers(request.headers)
+            return await handler(request)
 
         return handle
 

@@ -7,10 +7,11 @@ import types
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 from starlette.requests import Request
 
 from tf_transformer.runs.descriptions import LANGUAGES
-from tf_transformer.runs.signatures import N_BEST, WITH_TERMS
+from tf_transformer.runs.signatures import N_BEST, WITH_ATTENTION, WITH_TERMS
 from tf_transformer.serving.http import json_form, origin
 from tf_transformer.serving.http.exchange import read, while_connected
 from tf_transformer.serving.http.origin import Origins
@@ -19,8 +20,14 @@ from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import ServedModel
 from tf_transformer.serving.tensors import check_size
 from tf_transformer.serving.version import Version
-from tf_transformer.text.documents import Line, Sentence, halves, joined, parts_of, segmenter
+from tf_transformer.text.documents import Line, Sentence, Spans, halves, joined, parts_of, segmenter
 from tf_transformer.text.glossary import Glossary
+from tf_transformer.text.markup import Stripped, markup_spans, stripped
+from tf_transformer.text.placing import restored
+
+ALIGNED = 8
+"""How many sentences with markup are aligned at once, because the size of an answer with attention is limited."""
+LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 Row = dict[str, Any]
 """What a signature gives for one sentence."""
@@ -58,9 +65,14 @@ class Document:
 
     @property
     def translation(self) -> str:
-        """The text with its sentences translated; everything between these is as it was."""
+        """The text with its sentences translated."""
+        return self.joined([part.translation for part in self.parts])
+
+    def joined(self, translations: Sequence[str]) -> str:
+        """Return the text with translations of its sentences; everything between these is as it was."""
+        rest = iter(translations)
         lines = (
-            joined(Line([Sentence(part.before, part.text) for part in parts], after), [p.translation for p in parts])
+            joined(Line([Sentence(part.before, part.text) for part in parts], after), [next(rest) for _ in parts])
             for parts, after in zip(self.lines, self.after, strict=True)
         )
         return "".join(lines)
@@ -130,9 +142,17 @@ class Texts:
         return await while_connected(request, self._model.predict(version, signature, columns, answer))
 
     async def document(self, request: Request, version: Version, text: str, asked: dict[str, Any]) -> Document:
-        """Translate a text sentence by sentence; what is longer than the model takes is cut, and nothing is lost.
+        """Translate a text, as `documents` translates several."""
+        [document] = await self.documents(request, version, [text], asked)
+        return document
 
-        It is cut before any of it is translated, as far as the tokens can be counted beforehand.
+    async def documents(
+        self, request: Request, version: Version, texts: list[str], asked: dict[str, Any], has_markup: bool = False
+    ) -> list[Document]:
+        """Translate texts sentence by sentence; what is longer than the model takes is cut, and nothing is lost.
+
+        They are cut before any of them is translated, as far as the tokens can be counted beforehand. If they have
+        markup, it stays, and each sentence has one translation.
         """
         glossary = _glossary_of(asked)
         signature = WITH_TERMS if glossary else N_BEST
@@ -141,7 +161,9 @@ class Texts:
         segment = segmenter(language if isinstance(language, str) else None)
         most = self._model.limits.max_sentences
 
-        def cut(over: Waiting) -> list[Line]:
+        kept = markup_spans if has_markup else None
+
+        def cut(over: Waiting) -> list[list[Line]]:
             parts = 0
 
             def fits(sentence: str) -> bool:
@@ -153,11 +175,13 @@ class Texts:
                 check_size(parts, most)
                 return is_part
 
-            return [parts_of(line, segment, fits) for line in re.findall(r"[^\n]*\n|[^\n]+", text)]
+            return [[parts_of(line, segment, fits, kept) for line in LINE.findall(text)] for text in texts]
 
-        lines = await while_connected(request, self._model.run(cut))
+        lines_of = await while_connected(request, self._model.run(cut))
 
         async def translate(sentences: list[str]) -> list[Row]:
+            if has_markup:
+                return await self._with_markup(request, version, sentences, asked)
             more = {"terms": ["\t".join(glossary(sentence)[1]) for sentence in sentences]} if glossary else {}
             rows = await self.predict(request, version, signature, sentences, asked, list, more)
             for sentence, row in zip(sentences, rows, strict=True):
@@ -165,10 +189,45 @@ class Texts:
                     raise Refused(400, f"no translation can contain all terms of the glossary in {sentence[:100]!r}")
             return rows
 
-        return await translated(lines, translate)
+        done = await translated([line for lines in lines_of for line in lines], translate, kept)
+        lines, after = iter(done.lines), iter(done.after)
+        return [Document([next(lines) for _ in of_one], [next(after) for _ in of_one]) for of_one in lines_of]
+
+    async def _with_markup(
+        self, request: Request, version: Version, sentences: list[str], asked: dict[str, Any]
+    ) -> list[Row]:
+        """Return the rows of sentences, whose markup is put back where attention points."""
+        sources = [stripped(sentence) for sentence in sentences]
+        # What is markup alone stays as it is.
+        rows = [{"translations": [sentence], "scores": [0.0], "is_truncated": False} for sentence in sentences]
+        plain = [i for i, source in enumerate(sources) if source.text and not source.marks]
+        marked = [i for i, source in enumerate(sources) if source.text and source.marks]
+        if plain:
+            found = await self.predict(request, version, N_BEST, [sources[i].text for i in plain], asked, list)
+            for i, row in zip(plain, found, strict=True):
+                rows[i] = row
+        for start in range(0, len(marked), ALIGNED):
+            chunk = marked[start : start + ALIGNED]
+            found = await self.predict(request, version, WITH_ATTENTION, [sources[i].text for i in chunk], asked, list)
+            for i, row in zip(chunk, found, strict=True):
+                rows[i] = {
+                    "translations": [_restored(sources[i], row)],
+                    "scores": [0.0],
+                    "is_truncated": row["is_truncated"],
+                }
+        return rows
 
 
-async def translated(lines: list[Line], translate: Callable[[list[str]], Awaitable[list[Row]]]) -> Document:
+def _restored(source: Stripped, row: Row) -> str:
+    """Return a translation with the markup of its source; the tokens of a row have empty ones at their end."""
+    of_source, of_target = ([token for token in row[name] if token] for name in ("source_tokens", "target_tokens"))
+    attention = np.asarray(row["attention"], float)[: len(of_target), : len(of_source)]
+    return restored(source, row["translation"], of_source, of_target, attention)
+
+
+async def translated(
+    lines: list[Line], translate: Callable[[list[str]], Awaitable[list[Row]]], kept: Spans | None = None
+) -> Document:
     """Translate the sentences of lines, and again the halves of those that were cut off, until none is."""
     document = Document(
         [[Part(*sentence, row={}) for sentence in line.sentences] for line in lines], [line.after for line in lines]
@@ -176,7 +235,7 @@ async def translated(lines: list[Line], translate: Callable[[list[str]], Awaitab
     while waiting := [part for part in document.parts if not part.row]:
         for part, row in zip(waiting, await translate([part.text for part in waiting]), strict=True):
             part.row = row
-        document.lines = [[half for part in line for half in _halved(part)] for line in document.lines]
+        document.lines = [[half for part in line for half in _halved(part, kept)] for line in document.lines]
     return document
 
 
@@ -190,9 +249,9 @@ def _glossary_of(asked: dict[str, Any]) -> Glossary | None:
     return Glossary(given) if given else None
 
 
-def _halved(part: Part) -> list[Part]:
+def _halved(part: Part, kept: Spans | None) -> list[Part]:
     """Return a sentence, or two without translations if it was cut off and can be halved."""
-    cut = halves(part.text) if part.row["is_truncated"] else None
+    cut = halves(part.text, kept) if part.row["is_truncated"] else None
     if cut is None:
         return [part]
     first, second = cut
