@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+import tarfile
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,14 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 
 MULTI30K = Path(__file__).parents[2] / "shared" / "data" / "multi30k"
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a sample."""
+    with tarfile.open(archive) as members:
+        # An argument would do, if Python 3.11.2 knew it, which Debian 12 has.
+        members.extraction_filter = getattr(tarfile, "data_filter", None)
+        members.extractall(folder)
 
 
 @pytest.fixture(scope="session")

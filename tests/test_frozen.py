@@ -1,11 +1,11 @@
 """What an earlier version wrote stays readable: a format may grow, and may not break."""
 
-import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.conftest import unpack
 from tf_transformer.commands.main import main
 
 FROZEN = Path(__file__).parent / "frozen"
@@ -13,8 +13,7 @@ SAMPLES = ["shared_ema", "separate_learned", "averaged", "export_shared_ema", "e
 
 
 def unpacked(name: str, folder: Path) -> Path:
-    with tarfile.open(FROZEN / f"{name}.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+    unpack(FROZEN / f"{name}.tar.xz", folder)
     return folder / name.removeprefix("export_")
 
 

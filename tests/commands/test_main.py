@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import unpack
 from tf_transformer import __version__
 from tf_transformer.commands import export as export_command
 from tf_transformer.commands.main import COMMANDS, main, parser
@@ -461,8 +461,7 @@ def test_what_files_and_options_show_is_said_without_tensorflow(
     tmp_path: Path, arguments: list[str], said: str
 ) -> None:
     for name, folder in (("shared_ema", tmp_path), ("export_shared_ema", tmp_path / "export")):
-        with tarfile.open(FROZEN / f"{name}.tar.xz") as archive:
-            archive.extractall(folder, filter="data")
+        unpack(FROZEN / f"{name}.tar.xz", folder)
     before = tree(tmp_path)
     done = subprocess.run([sys.executable, "-c", LIGHT, *arguments], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
@@ -474,8 +473,7 @@ def test_what_files_and_options_show_is_said_without_tensorflow(
 def test_a_missing_ctranslate2_is_said_before_the_run_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with tarfile.open(FROZEN / "shared_ema.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(FROZEN / "shared_ema.tar.xz", tmp_path)
     monkeypatch.setattr(export_command.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(export_command, "import_tensorflow", lambda: pytest.fail("it loads"))
     run, output = str(tmp_path / "shared_ema"), str(tmp_path / "ct2")
@@ -494,8 +492,7 @@ def test_a_process_of_its_own_has_nothing_to_say_but_its_error(work: Path) -> No
 
 
 def test_commands_run_whatever_backend_keras_is_told_to_use(tmp_path: Path) -> None:
-    with tarfile.open(FROZEN / "shared_ema.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(FROZEN / "shared_ema.tar.xz", tmp_path)
     command = [sys.executable, "-m", "tf_transformer", "translate", *MODEL, "--beam-size", "1"]
     environment = os.environ | {"KERAS_BACKEND": "jax"}
     given: dict[str, Any] = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
@@ -511,8 +508,7 @@ def test_commands_run_whatever_backend_keras_is_told_to_use(tmp_path: Path) -> N
 
 def test_info_tells_people_what_a_model_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, kind in (("shared_ema", "run directory"), ("export_shared_ema", "SavedModel")):
-        with tarfile.open(FROZEN / f"{name}.tar.xz") as archive:
-            archive.extractall(tmp_path / name, filter="data")
+        unpack(FROZEN / f"{name}.tar.xz", tmp_path / name)
         path = str(tmp_path / name / "shared_ema")
         assert main(["info", path, "--json"]) == 0
         all_of_it = json.loads(capsys.readouterr().out)

@@ -7,13 +7,13 @@ python scripts/oracles/m2m100.py --kind m2m100 --data TOY --steps 4000 --sentenc
 
 import json
 import shutil
-import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from tests.conftest import unpack
 from tf_transformer.commands.main import main
 from tf_transformer.importers.opening import import_model
 
@@ -23,13 +23,12 @@ def unpacked(tmp_path_factory):
     """Unpacks one of them, as transformers has written it."""
     folder = tmp_path_factory.mktemp("pretrained")
 
-    def unpack(name):
+    def get(name):
         if not (folder / name).exists():
-            with tarfile.open(Path(__file__).with_name(f"{name}.tar.xz")) as archive:
-                archive.extractall(folder, filter="data")
+            unpack(Path(__file__).with_name(f"{name}.tar.xz"), folder)
         return folder / name
 
-    return unpack
+    return get
 
 
 @pytest.fixture(scope="session")

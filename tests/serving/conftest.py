@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import threading
 import time
 import urllib.error
@@ -19,6 +18,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 from starlette.testclient import TestClient
 
+from tests.conftest import unpack
 from tf_transformer.commands.main import main
 from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.limits import Limits
@@ -96,8 +96,7 @@ def languages_export(made_once) -> Path:
 
     def make(folder):
         folder.mkdir()
-        with tarfile.open(Path(__file__).parents[1] / "importers" / "nllb.tar.xz") as archive:
-            archive.extractall(folder, filter="data")
+        unpack(Path(__file__).parents[1] / "importers" / "nllb.tar.xz", folder)
         assert main(["import", str(folder / "nllb"), "--run-dir", str(folder / "run")]) == 0
         given = ["--source-language", "eng_Latn", "--target-language", "deu_Latn", "--beam-size", "2"]
         output = folder / "nllb_toy" / "1"
