@@ -1,10 +1,11 @@
 """How many sentences an import translates as transformers does, for the folders that folders.py writes.
 
-    python scripts/oracles/compare.py FOLDER...
+    python scripts/oracles/compare.py [--exports] FOLDER...
 
 For each folder it prints the equal ones among: the ids of the sentences, and the translations by greedy search and by a
-beam of 4. What docs/pretrained.md says to differ is left out: translations that reach the length limit, blank text, and
-text that spells `<unk>`.
+beam of 4. With --exports it also prints them for greedy search by its SavedModel, by LiteRT in float32 and int8, and by
+CTranslate2. What docs/pretrained.md says to differ is left out: translations that reach the length limit, blank text,
+and text that spells `<unk>`.
 """
 
 import argparse
@@ -17,22 +18,34 @@ from typing import Any
 import tensorflow as tf
 
 from tf_transformer import Translator, load
-from tf_transformer.config.special_tokens import END, PAD, UNKNOWN
+from tf_transformer.config.special_tokens import END, PAD, START, UNKNOWN
+from tf_transformer.export.ctranslate2 import export as export_ctranslate2
+from tf_transformer.export.litert import export as export_litert
+from tf_transformer.export.saved_model import export
 from tf_transformer.importers.opening import import_model
+from tf_transformer.litert import Translator as LiteRTTranslator
+from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.translation.exported import ExportedTranslator
 
 
 def main() -> None:
     """Print a line for each folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
-    for folder in parser.parse_args().folders:
+    parser.add_argument("--exports", action="store_true", help="compare its exports too")
+    options = parser.parse_args()
+    for folder in options.folders:
         with tempfile.TemporaryDirectory() as place:
             try:
                 run = import_model(folder, Path(place) / "run")
             except ValueError as error:
                 print(f"{folder.name} | refused: {error}", flush=True)
                 continue
-            print(" | ".join([folder.name, *compared(folder, load(run))]), flush=True)
+            loaded = load(run)
+            found = compared(folder, loaded)
+            if options.exports:
+                found += compared_exports(folder, run, loaded, Path(place))
+            print(" | ".join([folder.name, *found]), flush=True)
 
 
 def compared(folder: Path, loaded: Any) -> list[str]:
@@ -64,6 +77,65 @@ def compared(folder: Path, loaded: Any) -> list[str]:
                 if one != other and counts[name][1] - counts[name][0] < 6:
                     print("   ", folder.name, name, ascii(text)[:60], one[:12], other[:12])
     return [f"{name} {equal}/{all}" for name, (equal, all) in counts.items()]
+
+
+def compared_exports(folder: Path, run: RunDirectory, loaded: Any, place: Path) -> list[str]:
+    """Return how many translations of each kind of export are those of transformers, by greedy search."""
+    expected = json.loads((folder / "expected.json").read_text("utf-8"))
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    is_marian = config["model_type"] == "marian"
+    ours, length = ours_of(config, is_marian), expected["search"]["max_new_tokens"]
+    before, counts, outputs = 2 - is_marian, {}, {}
+    for direction in expected["directions"]:
+        towards = {} if is_marian else {k: direction[k] for k in ("source_language", "target_language")}
+        limits = {"max_length": length - (not is_marian), "max_extra_length": length, "beam_size": 1}
+        search = dataclasses.replace(loaded.config.decoding, **towards, **limits)
+        if not outputs:
+            outputs = {
+                "SavedModel": export(run, place / "1", search),
+                "LiteRT": export_litert(run, place / "litert", search, "float32"),
+                "LiteRT int8": export_litert(run, place / "int8", search, "int8"),
+                "CTranslate2": export_ctranslate2(run, place / "ct2", search),
+            }
+        rows = []
+        for text, theirs in zip(direction["sentences"], direction["greedy"]["ids"], strict=True):
+            ids = [ours[id] for id in theirs[before:] if ours[id] not in (PAD, END)]
+            if text.strip() and "<unk>" not in text and len(ids) < length - 2:
+                rows.append(
+                    (text, loaded.target_tokenizer.detokenize(tf.constant([ids], tf.int32)).numpy()[0].decode())
+                )
+        texts, wanted = zip(*rows, strict=True)
+        translator = Translator(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, search)
+        for name, output in outputs.items():
+            if name == "SavedModel":
+                found = ExportedTranslator(output, search).translate_strings(list(texts))
+            elif name == "CTranslate2":
+                found = by_ctranslate2(output, translator, list(texts))
+            else:
+                found = LiteRTTranslator.load(output, search).translate_strings(list(texts))
+            equal, all = counts.get(name, (0, 0))
+            counts[name] = equal + sum(map(str.__eq__, found, wanted)), all + len(wanted)
+    return [f"{name} {equal}/{all}" for name, (equal, all) in counts.items()]
+
+
+def by_ctranslate2(output: Path, translator: Translator, texts: list[str]) -> list[str]:
+    """Return what CTranslate2 writes for the pieces that our tokenizer gives it."""
+    import ctranslate2
+
+    source, target = translator.source_tokenizer, translator.target_tokenizer
+    rows = translator.encode_source(tf.constant(texts)).ids.numpy().tolist()
+    language = target.languages.get(translator.decoding.target_language)
+    first = [] if language is None else [target.pieces[language]]
+    results = ctranslate2.Translator(str(output), compute_type="float32").translate_batch(
+        [[source.pieces[id] for id in row if id not in (PAD, END)] for row in rows],
+        target_prefix=[first] * len(texts),
+        beam_size=1,
+        max_decoding_length=translator.decoding.max_length + len(first),
+        suppress_sequences=[[target.pieces[PAD]], [target.pieces[START]]],
+    )
+    ids = {piece: id for id, piece in enumerate(target.pieces)}
+    written = [[ids[piece] for piece in each.hypotheses[0][len(first) :]] for each in results]
+    return [target.detokenize(tf.constant([row], tf.int32)).numpy()[0].decode() for row in written]
 
 
 def ours_of(config: dict[str, Any], is_marian: bool) -> dict[int, int]:

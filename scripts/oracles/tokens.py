@@ -3,6 +3,7 @@
     python scripts/oracles/tokens.py make FOLDER --text FILE...      # where transformers and sentencepiece are
     python scripts/oracles/tokens.py compare FOLDER                  # where tf_transformer is
 
+Each kind of model is also made with tokenizer.json alone, and then compared with the library tokenizers.
 The lines are those of the files and as many made-up ones: words of 24 scripts, digits, punctuation, emoji, characters
 of several code points, odd spaces. Half of all lines train the SentencePiece models, all are tokenised.
 """
@@ -78,11 +79,48 @@ def make(folder: Path, files: list[Path]) -> None:
         size = len(tokenizer) if kind != "m2m100" else tokenizer.encoder_size + 108
         if kind != "marian":
             tokenizer.save_pretrained(place)
-        config = {"model_type": "marian" if kind == "marian" else "m2m_100", "vocab_size": size}
-        (place / "config.json").write_text(json.dumps(config))
-        (place / "ids.json").write_text(
-            json.dumps({"lines": lines, "ids": [tokenizer(line)["input_ids"] for line in lines]})
-        )
+        _write_expected(place, kind, size, lines, [tokenizer(line)["input_ids"] for line in lines])
+        _make_alone(kind, place, folder / f"{kind}_alone", lines)
+
+
+def _make_alone(kind: str, whole: Path, place: Path, lines: list[str]) -> None:
+    """Write a folder that has tokenizer.json alone, and the ids that the tokenizers library gives for the lines."""
+    from sentencepiece import sentencepiece_model_pb2
+    from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
+    from transformers.convert_slow_tokenizer import generate_merges
+
+    place.mkdir()
+    file = whole / ("source.spm" if kind == "marian" else "sentencepiece.bpe.model")
+    proto = sentencepiece_model_pb2.ModelProto.FromString(file.read_bytes())
+    scores = {piece.piece: piece.score for piece in proto.pieces if piece.type == piece.NORMAL}
+    if kind == "nllb":
+        tokenizer = Tokenizer.from_file(str(whole / "tokenizer.json"))
+    else:
+        if kind == "marian":
+            special = ["</s>", "<unk>"]
+            model: Any = models.Unigram([*((text, -100.0) for text in special), *scores.items()], 1)
+        else:
+            special = ["<s>", "<pad>", "</s>", "<unk>"]
+            ids = {piece: i for i, piece in enumerate([*special, *scores])}
+            model = models.BPE(ids, generate_merges(ids, scores), unk_token="<unk>", fuse_unk=True)
+            special += ["__en__", "__de__"]
+        tokenizer = Tokenizer(model)
+        spaces = normalizers.Replace(Regex(" {2,}"), " ")
+        steps = [normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap), normalizers.Strip(), spaces]
+        tokenizer.normalizer = normalizers.Sequence(steps)
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+        tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in special])
+    tokenizer.save(str(place / "tokenizer.json"))
+    found = [row.ids for row in tokenizer.encode_batch(lines, add_special_tokens=False)]
+    _write_expected(
+        place, kind, tokenizer.get_vocab_size() + 1, lines, [[0][: kind != "marian"] + row + [2] for row in found]
+    )
+
+
+def _write_expected(place: Path, kind: str, size: int, lines: list[str], ids: list[list[int]]) -> None:
+    config = {"model_type": "marian" if kind == "marian" else "m2m_100", "vocab_size": size}
+    (place / "config.json").write_text(json.dumps(config))
+    (place / "ids.json").write_text(json.dumps({"lines": lines, "ids": ids}))
 
 
 def compare(folder: Path) -> None:
@@ -96,16 +134,16 @@ def compare(folder: Path) -> None:
     sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 2, "activation_function": "relu"}
     sizes |= {f"{side}_{name}": 1 for side in ("encoder", "decoder") for name in ("attention_heads", "ffn_dim")}
     sizes |= {"scale_embedding": True}
-    for kind, module in (("marian", marian), ("m2m100", m2m100), ("nllb", m2m100)):
-        place = folder / kind
+    for name, kind in itertools.product(("", "_alone"), ("marian", "m2m100", "nllb")):
+        place, module = folder / f"{kind}{name}", marian if kind == "marian" else m2m100
         config = json.loads((place / "config.json").read_text())
         padding = {"pad_token_id": config["vocab_size"] - 1} if kind == "marian" else {}
         (place / "config.json").write_text(json.dumps(config | sizes | padding))
         imported = module.read(place)
         said = json.loads((place / "ids.json").read_text())
-        name = "source.model" if kind == "marian" else "tokenizer.model"
+        file = "source.model" if kind == "marian" else "tokenizer.model"
         size = imported.config.model.input_vocab_size
-        tokenizer = Tokenizer(imported.tokenizers[name], vocab_size=size, languages=imported.languages)
+        tokenizer = Tokenizer(imported.tokenizers[file], vocab_size=size, languages=imported.languages)
         special = {"marian": (config["vocab_size"] - 1, 1, config["vocab_size"] - 1, 0)}.get(kind, (1, 3, 2, 2))
         vocabulary = Vocabulary([""] * config["vocab_size"], *special)
         theirs_of = [theirs for theirs in vocabulary.order()]
@@ -122,7 +160,8 @@ def compare(folder: Path) -> None:
                     different.append((line, [tokenizer.pieces[id] for id in ours]))
         count = len(said["lines"])
         spelled = [line for line, _ in different if "<unk>" in line or "</s>" in line]
-        print(f"{kind}: {equal} of {count} lines equal, {equal / count:.4%}; {len(spelled)} others spell <unk> or </s>")
+        others = f"{len(spelled)} others spell <unk> or </s>"
+        print(f"{place.name}: {equal} of {count} lines equal, {equal / count:.4%}; {others}")
         for line, pieces in [row for row in different if row[0] not in spelled][:8]:
             print("   ", ascii(line)[:300], ascii(pieces)[:300])
 

@@ -139,20 +139,43 @@ def test_separate_vocabularies(changed, marian, expected, tmp_path):
     assert sum(map(str.__eq__, found, expected["beam"]["texts"])) >= len(found) - 1
 
 
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        (">>de<< The dog", [278, 6, 25, 153]),
+        (">>de<<The dog", [278, 6, 25, 153]),
+        (" >>de<< The dog", [5, 1, 134, 14, 1, 6, 25, 153]),
+        ("The >>de<< dog", [6, 5, 1, 134, 14, 1, 25, 153]),
+        (">>xx<< The dog", [1, 6, 25, 153]),
+        (">> a b << The dog", [1, 6, 25, 153]),
+        (">>de<<", [278]),
+        (">>de<< ", [278]),
+        (">>de<<\n dog", [278, 25, 153]),
+        (">>de<<  >>de<< dog", [278, 5, 1, 134, 14, 1, 25, 153]),
+    ],
+)
+def test_a_language_is_read_at_the_front_alone(marian, imported, text, ids):
+    """The ids are those of transformers 4.57 and 5.24."""
+    ours, tokenizer = ours_of(marian), _tokenizer(imported)
+    assert tokenizer.encode([text, "", text]) == [[ours[id] for id in ids], [], [ours[id] for id in ids]]
+    assert tokenizer.tokenize([text, "", text]).to_list() == tokenizer.encode([text, "", text])
+
+
 @settings(max_examples=60, deadline=None)
 @given(
-    text=st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=40) | st.text("Aaeouß üñ.,>lr", max_size=30)
+    front=st.sampled_from(["", ">>de<< ", ">>de<<", ">>fr<<", ">>", "<<"]),
+    text=st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=40) | st.text("Aaeouß üñ.,<>lr", max_size=30),
 )
-def test_any_text_becomes_the_same_ids(marian, imported, text):
+def test_any_text_becomes_the_same_ids(marian, imported, front, text):
     """As transformers does it: the language at the front is split off, the pieces are looked up."""
     vocabulary = json.loads((marian / "vocab.json").read_text("utf-8"))
     ours = ours_of(marian)
     processor = sentencepiece.SentencePieceProcessor(str(marian / "source.spm"))
-    tokenizer = _tokenizer(imported)
-    for front in ("", ">>de<< "):
-        pieces = [*([">>de<<"] if front else []), *processor.encode(text, out_type=str)]
-        theirs = [ours[vocabulary.get(piece, vocabulary["<unk>"])] for piece in pieces]
-        assert tokenizer.tokenize([front + text]).to_list() == [theirs]
+    text = front + text
+    end = text.find("<<") + 2 if text.startswith(">>") and "<<" in text else 0
+    pieces = [*([text[:end]] if end else []), *processor.encode(text[end:], out_type=str)]
+    theirs = [ours[vocabulary.get(piece, vocabulary["<unk>"])] for piece in pieces]
+    assert _tokenizer(imported).tokenize([text]).to_list() == _tokenizer(imported).encode([text]) == [theirs]
 
 
 def _tokenizer(run, known={}):  # noqa: B006 - made once

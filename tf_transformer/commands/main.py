@@ -10,6 +10,7 @@ from tf_transformer.commands import (
     average,
     evaluate,
     export,
+    extend,
     import_model,
     info,
     plot,
@@ -24,7 +25,13 @@ from tf_transformer.errors import InputError
 from tf_transformer.version import __version__
 
 WORK: dict[str, dict[str, ModuleType]] = {
-    "get a model": {"train": train, "prepare": prepare, "average": average, "import": import_model},
+    "get a model": {
+        "train": train,
+        "prepare": prepare,
+        "average": average,
+        "import": import_model,
+        "extend": extend,
+    },
     "use it": {"translate": translate, "evaluate": evaluate, "score": score},
     "pass it on": {"export": export, "serve": serve},
     "look inside": {"info": info, "plot": plot},

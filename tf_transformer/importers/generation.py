@@ -51,11 +51,15 @@ def search_of(folder: Path, config: Settings, languages: int = 0) -> Search:
     given = _given(folder, config)
     for setting in not_ours(given.values):
         log.warning("%s: the search has no %s; ignored", given.file, setting)
+    decoding, renormalized = _decoding_of(given, languages), given.flag("renormalize_logits", False)
+    if renormalized and decoding.beam_size > 1 and (decoding.no_repeat_ngram or decoding.min_length):
+        message = "%s: renormalize_logits is ignored for what no_repeat_ngram_size and min_length forbid in a step"
+        log.warning(message, given.file)
     return Search(
-        decoding=_decoding_of(given, languages),
+        decoding=decoding,
         banned=_banned(given),
         first=given.integer("forced_bos_token_id") if "forced_bos_token_id" in given.values else None,
-        renormalized=given.flag("renormalize_logits", False),
+        renormalized=renormalized,
         given=given,
     )
 

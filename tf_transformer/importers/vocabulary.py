@@ -1,7 +1,6 @@
 """Vocabularies of imported models in our order of ids, and their SentencePiece models, rewritten to give these ids."""
 
 import logging
-import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -10,14 +9,10 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from sentencepiece import sentencepiece_model_pb2
 
-from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, SPECIAL_TOKENS, START, UNKNOWN
+from tf_transformer.config.special_tokens import END, PAD, SPECIAL_TOKENS, START, UNKNOWN, UNLIKELY
 from tf_transformer.errors import InputError
 from tf_transformer.importers.added_tokens import AddedToken
 from tf_transformer.importers.folder import LARGEST, read_object, shown
-
-UNLIKELY = -100.0
-"""The bias of a token that the imported model lacks: its probability is 0 in float32, and a smoothed loss is finite."""
-
 
 SPACE_MARK = "\u2581"
 MOST_PIECES = 10_000_000
@@ -157,8 +152,8 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
 
     Pieces of the vocabulary that `model` lacks, such as those of the other language, become unused pieces. Pieces of
     `model` that the vocabulary lacks still take part in cutting the text. Their ids lie beyond the vocabulary, and
-    `Tokenizer` treats them as unknown. Pieces such as `>>de<<` are one token each. The control pieces of the
-    vocabulary cannot occur in text.
+    `Tokenizer` treats them as unknown. The control pieces of the vocabulary cannot occur in text, nor can those such as
+    `>>de<<`: `Tokenizer` reads them at its beginning.
 
     Raises:
         InputError: `model` is not a SentencePiece model.
@@ -179,8 +174,7 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
         if text in own and text not in vocabulary.control:
             pieces.append(own.pop(text))
         else:
-            is_word = text in vocabulary.words or re.fullmatch(LANGUAGE_CODE, text)
-            foreign = kind.USER_DEFINED if is_word else kind.UNUSED
+            foreign = kind.USER_DEFINED if text in vocabulary.words else kind.UNUSED
             type = kind.CONTROL if text in vocabulary.control else foreign
             pieces.append(kind(piece=text, score=0.0, type=type))
     pieces += own.values()

@@ -171,6 +171,11 @@ class RunDirectory(Described):
 
     def refuse_differences(self, differences: list[str]) -> None:
         """Raise InputError if there are differences, or if the run cannot continue at all."""
+        if extended := self.description.get("extended"):
+            raise InputError(
+                f"{self.path} is {extended['run']} with more languages, and its training cannot continue: start "
+                "another run from it with --init-from"
+            )
         if origin := self.description.get("origin"):
             raise InputError(
                 f"{self.path} is the imported model {origin['name']}, and its training cannot continue: start another "

@@ -9,7 +9,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 from tensorflow_text.python.ops import sentencepiece_tokenizer
 
-from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, UNKNOWN
+from tf_transformer.config.special_tokens import AT_FRONT, END, PAD, UNKNOWN
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.tokenizers.normalization import BLANK, INVISIBLE_CLASS
 from tf_transformer.tokenizers.vocabulary import SPACE_MARK, Vocabulary
@@ -78,21 +78,19 @@ class Tokenizer(tf.Module):
 
     def tokenize(self, text: Any) -> tf.RaggedTensor:
         """Tokenise strings [B] to ids [B, any], without start and end. Invalid UTF-8 is read as U+FFFD."""
-        blank = tf.strings.regex_full_match(text, BLANK)
-        return self._ids(self._processor, tf.where(blank, "", text))
-
-    def _ids(self, processor: tf_text.SentencepieceTokenizer, text: Any) -> tf.RaggedTensor:
-        """Return the ids that a processor gives, or look them up in the vocabulary if it gives pieces."""
-        if self._table is None:
-            return processor.tokenize(text)
-        pieces = processor.tokenize(text)
-        # SentencePiece writes a space at the beginning of every text, even before `>>de<<`.
-        front = pieces[:, :2].to_tensor("", shape=[None, 2])
-        has_mark = (front[:, 0] == SPACE_MARK) & tf.strings.regex_full_match(front[:, 1], LANGUAGE_CODE)
-        starts = pieces.row_starts() + tf.cast(has_mark, pieces.row_splits.dtype)
-        places = tf.ragged.range(starts, pieces.row_limits(), row_splits_dtype=pieces.row_splits.dtype)
-        ids = tf.gather(self._table.lookup(pieces.flat_values), places.flat_values)
-        return places.with_flat_values(ids)
+        text = tf.where(tf.strings.regex_full_match(text, BLANK), "", text)
+        if (table := self._table) is None:
+            return self._processor.tokenize(text)
+        has_codes = self.vocabulary.has_codes
+        rest = tf.strings.regex_replace(text, AT_FRONT, "", replace_global=False) if has_codes else text
+        pieces = self._processor.tokenize(rest)
+        ids = pieces.with_flat_values(table.lookup(pieces.flat_values))
+        if not has_codes:
+            return ids
+        length = tf.strings.length(text) - tf.strings.length(rest)
+        codes = tf.boolean_mask(tf.strings.substr(text, tf.zeros_like(length), length), length > 0)
+        front = tf.RaggedTensor.from_row_lengths(table.lookup(codes), tf.cast(length > 0, tf.int64))
+        return tf.concat([front, ids], axis=1)
 
     def encode(self, sentences: list[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
         """Return the ids of sentences as `Vocabulary.encode` does, outside the graph."""

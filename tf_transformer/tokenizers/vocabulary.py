@@ -13,7 +13,7 @@ from typing import Any
 import sentencepiece
 
 from tf_transformer.config import TokenizerConfig
-from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, START, UNKNOWN, language_pieces
+from tf_transformer.config.special_tokens import AT_FRONT, END, LANGUAGE_CODE, PAD, START, UNKNOWN, language_pieces
 from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers.normalization import all_visible, is_blank, kept, name_of, rules_of
@@ -68,6 +68,8 @@ class Vocabulary:
         if self.vocab_size < processor.vocab_size() or any(map(processor.is_unused, range(self.vocab_size))):
             known = [i for i in range(END + 1, self.vocab_size) if not processor.is_control(i)]
             self.piece_to_id = {self.pieces[i]: i for i in known}
+        self.has_codes = any(re.fullmatch(LANGUAGE_CODE, piece) for piece in self.piece_to_id or ())
+        """Whether text may begin with a language such as `>>de<<`, which is one token, and no text in SentencePiece."""
 
     @classmethod
     def load(cls, path: str | Path, *, vocab_size: int | None = None, languages: Sequence[str] = ()) -> "Vocabulary":
@@ -115,13 +117,13 @@ class Vocabulary:
         if self.piece_to_id is None:
             return self.processor.encode(sentences, **settings)
         table = self.piece_to_id
-        pieces = self.processor.encode(sentences, out_type=str, **settings)
-        return [[table.get(piece, UNKNOWN) for piece in row[_has_mark(row) :]] for row in pieces]
-
-
-def _has_mark(pieces: list[str]) -> bool:
-    """Say whether the first piece is the space that SentencePiece writes before `>>de<<` at the beginning of a text."""
-    return len(pieces) > 1 and pieces[0] == SPACE_MARK and re.fullmatch(LANGUAGE_CODE, pieces[1]) is not None
+        codes = [re.match(AT_FRONT, sentence) if self.has_codes else None for sentence in sentences]
+        texts = [text[code.end() :] if code else text for text, code in zip(sentences, codes, strict=True)]
+        rows = self.processor.encode(texts, out_type=str, **settings)
+        fronts = [[code[0]] if code else [] for code in codes]
+        return [
+            [table.get(piece, UNKNOWN) for piece in (*front, *row)] for front, row in zip(fronts, rows, strict=True)
+        ]
 
 
 def _id_of(language: str, processor: sentencepiece.SentencePieceProcessor, name: str) -> int:

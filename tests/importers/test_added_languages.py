@@ -1,0 +1,118 @@
+"""Languages that a model gets: what was there stays as it was, and the new ones are learned."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_transformer import Translator, load
+from tf_transformer.commands.main import main
+from tf_transformer.config import PRESETS, TokenizerConfig, override
+from tf_transformer.data.corpora import toy
+from tf_transformer.importers.opening import import_model
+from tf_transformer.runs import checkpoints
+from tf_transformer.runs.directory import RunDirectory, write_run
+from tf_transformer.runs.extending import add_languages
+from tf_transformer.runs.weights import build_model, tokenizers_of, weights
+from tf_transformer.tokenizers.vocabulary import train_tokenizer
+from tf_transformer.translation.results import Languages
+
+TEXTS = ["The dog sleeps.", "Der alte Mann liest.", "tyv_Cyrl __tyv__ 12"]
+
+
+@pytest.fixture(scope="module", params=["m2m100", "own"])
+def run(request, unpacked, tmp_path_factory):
+    """An imported run, or one whose sides have tokenizers of their own, with random weights."""
+    place = tmp_path_factory.mktemp("runs") / request.param
+    if request.param == "m2m100":
+        return import_model(unpacked("m2m100"), place)
+    lines = [text for pair in toy.pairs("val") for text in pair]
+    files = {
+        f"{side}.model": train_tokenizer(lines, TokenizerConfig(vocab_size=size, shared=False), ["en", "de"])
+        for side, size in (("source", 401), ("target", 409))
+    }
+    model = {"d_model": 14, "num_heads": 7, "dff": 11, "num_layers": 1, "share_embeddings": "none"}
+    sizes = {"input_vocab_size": 401, "target_vocab_size": 409}
+    config = override(
+        PRESETS["tiny"], {"model": model | sizes, "tokenizer": {"shared": False}, "training": {"ema_decay": 0.0}}
+    )
+    place.mkdir()
+    id = write_run(place, config, files, {"languages": ["en", "de"]})
+    built = weights(build_model(config))
+    checkpoints.write(place / "checkpoints", 1, ((name, each.numpy()) for name, each in built.items()), {"run": id})
+    return RunDirectory(place)
+
+
+def translated(run, directions):
+    loaded = load(run)
+    search = dataclasses.replace(loaded.config.decoding, beam_size=1, max_length=15, max_extra_length=15)
+    translator = Translator(*loaded[:3], search)
+    sides = [tf.constant(side) for side in zip(*directions, strict=True)]
+    return translator.translate(tf.constant(TEXTS), Languages(*sides))
+
+
+def test_what_was_there_stays_and_a_new_language_starts_as_another(run, tmp_path):
+    extended = add_languages(run.path, tmp_path / "extended", {"tyv": "de"})
+    assert extended.languages == (*run.languages, "tyv")
+    for before, after in zip(tokenizers_of(run), tokenizers_of(extended), strict=True):
+        assert after.pieces[: before.vocab_size] == before.pieces and after.vocab_size == before.vocab_size + 1
+        assert after.tokenize(TEXTS).to_list() == after.encode(TEXTS) == before.encode(TEXTS)
+    found = translated(run, [("en", "de"), ("de", "en"), ("en", "de")])
+    for new in ("de", "tyv"):
+        same = translated(extended, [("en", new), (new, "en"), ("en", new)])
+        assert same.texts.numpy().tolist() == found.texts.numpy().tolist()
+        np.testing.assert_allclose(same.scores, found.scores, rtol=1e-5)
+
+
+@pytest.fixture
+def extended(unpacked, tmp_path):
+    """NLLB with a language, by the commands; and the command that trains it."""
+    run, output = str(tmp_path / "run"), str(tmp_path / "extended")
+    assert main(["import", str(unpacked("nllb")), "--run-dir", run]) == 0
+    assert main(["extend", "--run-dir", run, "--add-language", "tyv_Cyrl=deu_Latn", "--output", output]) == 0
+    towards = ["--source-language", "eng_Latn", "--target-language", "tyv_Cyrl"]
+    return output, ["train", "--data", "toy", "--max-steps", "2", "--set", "training.samples=0", *towards]
+
+
+@pytest.mark.long
+def test_a_new_language_is_learned(extended, tmp_path):
+    output, train = extended
+    assert main([*train, "--init-from", output, "--run-dir", str(tmp_path / "tuned")]) == 0
+    tuned = RunDirectory(tmp_path / "tuned")
+    assert tuned.languages == ("eng_Latn", "deu_Latn", "tyv_Cyrl")
+    tokenizer, table = tokenizers_of(tuned)[0], load(tuned).model.encoder.embedding.tokens.table.numpy()
+    new, old = (table[tokenizer.languages[language]] for language in ("tyv_Cyrl", "deu_Latn"))
+    assert np.abs(new - old).max() > 0
+
+
+def test_a_run_with_more_languages_goes_on_as_another(extended, tmp_path, capsys):
+    output, train = extended
+    assert main([*train, "--run-dir", output]) == 2
+    assert "with more languages, and its training cannot continue" in capsys.readouterr().err
+    lora = ["--set", "training.lora_rank=2", "--init-from", output, "--run-dir", str(tmp_path / "tuned")]
+    assert main([*train, *lora]) == 2
+    assert "could not tell tyv_Cyrl from deu_Latn" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--add-language", "tyv_Cyrl"], "takes NEW=OLD, such as tyv_Cyrl=kaz_Cyrl. Received: 'tyv_Cyrl'"),
+        (["--add-language", "tyv_Cyrl=deu_Latm"], "did you mean 'deu_Latn'"),
+        (["--add-language", "eng_Latn=deu_Latn"], "must be a name that"),
+        (["--add-language", "a b=deu_Latn"], "must be a name that"),
+        (["--add-language", "s=deu_Latn"], "the tokenizer has the piece 's': give the language another name"),
+    ],
+)
+def test_what_cannot_be_added_is_refused(unpacked, tmp_path, capsys, more, said):
+    run, output = import_model(unpacked("nllb"), tmp_path / "run"), tmp_path / "extended"
+    assert main(["extend", "--run-dir", str(run.path), *more, "--output", str(output)]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1 and not output.exists()
+
+
+def test_a_model_of_one_direction_gets_no_language(imported, tmp_path, capsys):
+    command = ["extend", "--run-dir", str(imported), "--add-language", "fr=de", "--output", str(tmp_path / "extended")]
+    assert main(command) == 2
+    assert "translates in one direction, without tokens of languages" in capsys.readouterr().err
