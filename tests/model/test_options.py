@@ -42,7 +42,7 @@ OTHERS = dict(
 def test_the_defaults_are_those_of_the_config(kind, options, sizes):
     shown = inspect.signature(kind).parameters
     # Encoder and decoder, and their layers, have the arguments of their bases.
-    documented = next(one.__doc__ for one in inspect.getmro(kind) if "Args:" in one.__doc__)
+    documented = next(one.__doc__ for one in inspect.getmro(kind) if "Args:" in (one.__doc__ or ""))
     assert set(shown) >= {*sizes, *options}
     for name, parameter in shown.items():
         if name in DEFAULTS and parameter.default is not parameter.empty:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -261,3 +262,9 @@ def test_characters_are_counted_as_they_were_before_normalisation(
     text: str, tokens: list[str], ends: list[int]
 ) -> None:
     assert token_ends(tokens, text) == ends
+
+
+def test_no_pattern_repeats_a_group_possessively():
+    """Python 3.11.2, which Debian 12 has, then finds nothing (cpython#106052)."""
+    package = Path(__file__).parents[2] / "tf_transformer"
+    assert not [file for file in package.rglob("*.py") if re.search(r"\)[*+?]\+[^ =]", file.read_text("utf-8"))]

@@ -11,15 +11,16 @@ _BOOLEAN += (
     "ismap|itemscope|loop|multiple|muted|nomodule|novalidate|nowrap|open|playsinline|readonly|required|reversed|"
 )
 _BOOLEAN += r"selected|[\w*]*[-:@][\w:.-]*"
-_BRACES = r"\{(?:[^{}]|\{[^{}]*+\})*+\}"
-_VALUE = rf"""(?:"(?:\{{\{{[^{{}}]*+\}}\}}|[^"])*+"|'[^']*+'|{_BRACES}|[^\s"'<>`]++)"""
+# Python before 3.11.5 fails where a group is repeated possessively (cpython#106052), so these groups are atomic.
+_BRACES = r"\{(?>(?:[^{}]|\{[^{}]*+\})*)\}"
+_VALUE = rf"""(?:"(?>(?:\{{\{{[^{{}}]*+\}}\}}|[^"])*)"|'[^']*+'|{_BRACES}|[^\s"'<>`]++)"""
 # HTML would take `<b and c>` for a tag with two attributes. Without a value, only those are attributes that it knows,
 # or that stand beside one with a value.
 _ATTRIBUTE = (
     rf"""(?:\s++|(?<=["']))(?:[^\s"'<>/={{}}]++\s*+=\s*+{_VALUE}|{_BRACES}|\{{%[^{{}}]*+%\}}|(?i:{_BOOLEAN})(?=[\s/>])"""
     r"""|[A-Za-z]++(?=\s++[\w:-]++=["'{]))"""
 )
-_TAG = rf"<(?P<closing>/?)(?P<name>{_NAME})(?:{_ATTRIBUTE})*+\s*+(?P<single>/?)>"
+_TAG = rf"<(?P<closing>/?)(?P<name>{_NAME})(?>(?:{_ATTRIBUTE})*)\s*+(?P<single>/?)>"
 _OTHER_TAGS = (  # comments, CDATA, processing instructions, declarations; none contains the beginning of another
     r"<!--(?:(?!<!--).)*?-->|<!\[CDATA\[(?:(?!<!\[CDATA\[).)*?\]\]>|<!\[[^\[\]<>]*+\]>|<\?[\w=](?:(?!<\?).)*?\?>"
     r"|<%(?:(?!<%).)*?%>|<!(?i:DOCTYPE)\s[^<>]*+>"
@@ -38,7 +39,7 @@ _IN_ADDRESS = (
     r"""(?:(?!&(?!amp;)#?\w++;)[^\s<>{}()\[\]"`|\\^\u00ab\u00bb\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff"""
     r"""\u2000-\u206f\u3000-\u9fff\uac00-\ud7af\uff00-\uffef\U00020000-\U0003ffff])"""
 )
-_GROUP = rf"(?:\((?:{_IN_ADDRESS}|\({_IN_ADDRESS}*+\))*+\)|\[{_IN_ADDRESS}*+\]|\{{[^\s<>{{}}]*+\}})"
+_GROUP = rf"(?:\((?>(?:{_IN_ADDRESS}|\((?>{_IN_ADDRESS}*)\))*)\)|\[(?>{_IN_ADDRESS}*)\]|\{{[^\s<>{{}}]*+\}})"
 _LOCAL = r"[A-Za-z0-9.+_%\u00c0-\u024f\u0370-\u052f-]"
 _ADDRESS = (
     rf"(?<![A-Za-z0-9+.-])(?i:[a-z][a-z0-9+.-]{{1,20}}://|www\.|mailto:)"
