@@ -25,7 +25,6 @@ from tf_transformer.export.saved_model import export
 from tf_transformer.importers.opening import import_model
 from tf_transformer.litert import Translator as LiteRTTranslator
 from tf_transformer.runs.directory import RunDirectory
-from tf_transformer.translation.exported import ExportedTranslator
 
 
 def main() -> None:
@@ -108,7 +107,8 @@ def compared_exports(folder: Path, run: RunDirectory, loaded: Any, place: Path) 
         translator = Translator(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, search)
         for name, output in outputs.items():
             if name == "SavedModel":
-                found = ExportedTranslator(output, search).translate_strings(list(texts))
+                translate = tf.saved_model.load(str(output)).signatures["serving_default"]
+                found = [text.decode() for text in translate(text=tf.constant(texts))["translation"].numpy()]
             elif name == "CTranslate2":
                 found = by_ctranslate2(output, translator, list(texts))
             else:
