@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from tests.serving.conftest import TEXT, predict
 from tf_transformer.data.corpora import copy_task
+from tf_transformer.serving import jobs
 from tf_transformer.serving.http import json_form
 from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.limits import Limits
@@ -236,7 +237,7 @@ def test_what_goes_wrong_outside_a_model_is_said_in_json(client, model, monkeypa
 
 
 def test_an_answer_without_bound_is_refused(client, monkeypatch):
-    monkeypatch.setattr("tf_transformer.serving.jobs.MAX_VALUES", 100)
+    monkeypatch.setattr(jobs, "MAX_VALUES", 100)
     status, answer = predict(client, {"inputs": ["a b c d e f g"] * 3, "signature_name": "translate_with_attention"})
     assert status == 400
     assert "values, but may have 100: send less" in answer["error"]
