@@ -22,6 +22,7 @@ from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from tests.serving.conftest import SECONDS, SENTENCES, metric, translate, wait_for
 from tf_transformer.serving import server
+from tf_transformer.serving.keys import Keys
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model import ServedModel
@@ -96,7 +97,7 @@ class Ending:
         thread = threading.Thread(target=run)
         thread.start()
         app = server.LastAnswers(server.make_app(self.model))
-        asyncio.run(asyncio.wait_for(server._serve(self.model, self.ports, app, 60.0), SECONDS))
+        asyncio.run(asyncio.wait_for(server._serve(self.model, self.ports, app, 60.0, Keys()), SECONDS))
         thread.join(SECONDS)
         if errors:
             raise errors[0]
