@@ -3,7 +3,7 @@
     python scripts/mutants.py [--area NAME]
 
 Each mutant is put into a copy of the repository, and the tests of its area run there until one fails. Those that no
-test fails are listed at the end: each needs a law, or a reason. All of them take about an hour on two cores.
+test fails are listed at the end: each needs a law, or a reason. A mutant takes as long as the tests of its area.
 """
 
 import argparse

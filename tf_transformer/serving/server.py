@@ -55,10 +55,10 @@ def serve(
     Raises:
         InputError: there is no model, or a damaged one; or another server has taken an address meanwhile.
     """
-    limits = limits or Limits()
+    limits, keys = limits or Limits(), keys or Keys()
     model = ServedModel(path, name, limits, Metrics())
     logging.getLogger(ACCESS).setLevel(logging.INFO if access_log else logging.WARNING)
-    asyncio.run(_serve(model, ports, LastAnswers(make_app(model, origins, keys)), poll_seconds, keys or Keys()))
+    asyncio.run(_serve(model, ports, LastAnswers(make_app(model, origins, keys)), poll_seconds, keys))
     # Python would wait for what still runs, such as a batch that nobody waits for or a version that is being loaded.
     logging.shutdown()
     os._exit(0)

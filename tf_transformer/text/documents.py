@@ -170,17 +170,15 @@ def halves(text: str, kept: Spans | None = None) -> tuple[str, str] | None:
     returns.
     """
     within = {place for start, stop in (kept(text) if kept else []) for place in range(start + 1, stop)}
-    places = [place for place in range(1, len(text)) if place not in within and not is_within_sign(text, place)]
-    if not places:
-        return None
-    begins = len(text) - len(text.lstrip())
-    for kind in (CLAUSE_END, SPACE):
-        found = {match.start() for match in kind.finditer(text) if match.start() > begins}
-        if better := [place for place in places if place in found]:
-            places = better
-            break
-    middle = min(places, key=lambda place: abs(place - len(text) // 2))
-    return text[:middle], text[middle:]
+    begins, middle = len(text) - len(text.lstrip()), len(text) // 2
+    clauses, spaces = (
+        [match.start() for match in kind.finditer(text) if match.start() > begins] for kind in (CLAUSE_END, SPACE)
+    )
+    for places in (clauses, spaces, range(1, len(text))):
+        for place in sorted(places, key=lambda place: abs(place - middle)):
+            if place not in within and not is_within_sign(text, place):
+                return text[:place], text[place:]
+    return None
 
 
 def _fitting(text: str, fits: Callable[[str], bool], kept: Spans | None) -> Iterator[str]:
