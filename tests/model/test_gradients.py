@@ -18,7 +18,9 @@ IDS = np.array([[5, 5, 0], [12, 1, 5]])
 CASES = {
     "layer norm": (normalize, X, lambda normalize, x: normalize(x, 1e-6)),
     "layer norm, large epsilon": (normalize, X, lambda normalize, x: normalize(x, 0.5)),
+    "layer norm, no training": (normalize, X, lambda normalize, x: normalize(x, 1e-6, training=False)),
     "embedding": (take_rows, TABLE, lambda take_rows, table: take_rows(table, IDS)),
+    "embedding, no training": (take_rows, TABLE, lambda take_rows, table: take_rows(table, IDS, training=False)),
     "labels": (take_labels, LOGITS, lambda take_labels, logits: take_labels(IDS, logits)),
     **{
         f"loss {e}": (token_losses, LOGITS, lambda token_losses, logits, e=e: token_losses(IDS, logits, e))

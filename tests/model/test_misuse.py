@@ -58,4 +58,4 @@ def test_a_new_model_may_be_used_in_parts_first(model, use):
     use(model)
     assert len(model.weights) == len({weight.path for weight in model.weights}) > 0
     assert model((IDS, IDS)).shape == (2, 3, 13)
-    assert model.encode(IDS).mask.shape == (2, 1, 3)
+    assert model.encode(IDS).bias.shape == (2, 1, 3)

@@ -11,11 +11,11 @@ from tf_transformer.decoding.hypotheses import (
     Sentences,
     Step,
     add_token,
+    log_normalizer,
     no_tokens,
-    repeat_until_done,
-    token_before,
+    size_of,
 )
-from tf_transformer.decoding.leaving import drop_finished
+from tf_transformer.decoding.loops import in_rounds, until_done
 
 STOPPING = ("exact", "heuristic", "early")
 
@@ -41,10 +41,10 @@ def coverage_reward(coverage: tf.Tensor) -> tf.Tensor:
 class State(NamedTuple):
     """The state of a search: K unfinished hypotheses for each of the b sentences that are still being searched."""
 
-    sentences: Sentences
-    """the b sentences"""
-    sentence_indices: tf.Tensor
-    """[b]: the row of `results` that belongs to each sentence"""
+    sentences: Any
+    """the `Sentences`"""
+    last: tf.Tensor
+    """[b, K]: the token that is read next"""
     ids: tf.Tensor
     """[b, K, T]"""
     log_probabilities: tf.Tensor
@@ -55,14 +55,12 @@ class State(NamedTuple):
     """the cache of the step function; tensors [b * K, ...]"""
     final: Hypotheses
     """the K best final hypotheses of each of the b sentences"""
-    results: Any
-    """final hypotheses of all sentences, outdated for the b sentences; () where no sentence leaves the batch"""
     extra: Any = ()
     """what another kind of search keeps of each sentence, or of each of its hypotheses"""
 
 
 class Continuations(NamedTuple):
-    """The C most probable ways to continue the K hypotheses of b sentences by one token, the best first."""
+    """The C = 2 K most probable ways to continue the K hypotheses of b sentences by one token, the best first."""
 
     tokens: tf.Tensor
     """[b, C]"""
@@ -134,7 +132,6 @@ class BeamSearch:
         self.alpha, self.offset, self.beta = alpha, offset, beta
         self.stopping = stopping
         self.capacity = capacity
-        self.drops_finished = capacity is None
 
     def __call__(self, cache: Any, sentences: Sentences) -> Hypotheses:
         """Search.
@@ -149,14 +146,14 @@ class BeamSearch:
         Returns:
             `n_best` hypotheses for each sentence; their scores are the penalised log-probabilities.
         """
-        return self.result(self.run(cache, sentences), sentences)
-
-    def run(self, cache: Any, sentences: Sentences) -> State:
-        """Return the state after the last step."""
         if tf.is_tensor(sentences.phrases) != self.takes_phrases:
             raise ValueError("sentences with phrases need a ConstrainedBeamSearch, and it needs phrases")
-        first = self.without_finished(self.begin(cache, sentences))
-        return repeat_until_done(self.advance, lambda state: state.log_probabilities > -np.inf, first)
+        first = self.begin(cache, sentences)
+        if self.capacity is None:
+            found = in_rounds(self.advance, self.is_live, lambda state: state.final, first, self.beam_size)
+        else:
+            found = until_done(self.advance, self.is_live, first).final
+        return self.result(found, sentences)
 
     def begin(self, cache: Any, sentences: Sentences) -> State:
         """Return the state before the first step: one empty hypothesis for each sentence."""
@@ -165,49 +162,50 @@ class BeamSearch:
         none = Hypotheses(no_tokens([size, width], self.capacity), nothing, nothing)
         first = tf.where((tf.range(width) == 0) & (sentences.limits[:, None] > 0), 0.0, -np.inf)
         coverage = tf.repeat(sentences.coverage[:, None], width, axis=1) if self.beta else ()
-        results = none if self.drops_finished else ()
-        return State(sentences, tf.range(size), none.ids, first, coverage, cache, none, results)
+        last = tf.repeat(sentences.first_tokens(self.rules)[:, None], width, axis=1)
+        return State(sentences, last, none.ids, first, coverage, cache, none)
+
+    def is_live(self, state: State) -> tf.Tensor:
+        """Return [b], boolean: whether each sentence has unfinished hypotheses."""
+        return tf.reduce_any(state.log_probabilities > -np.inf, axis=1)
 
     def advance(self, position: tf.Tensor, state: State) -> State:
         """Return the state after one more token."""
-        logits, attention, cache = self.step(
-            token_before(self.rows(state.ids), position, state.sentences, self.rules),
-            position,
-            state.cache,
-            state.sentences.context,
-        )
+        last = tf.reshape(state.last, [-1])
+        logits, attention, cache = self.step(last, position, state.cache, state.sentences.context)
         if self.beta:
             state = state._replace(coverage=state.coverage + tf.reshape(attention, tf.shape(state.coverage)))
         new = self.continuations(position, state, logits)
         ended = Hypotheses(new.ids, new.scores, new.log_probabilities)
-        state = state._replace(cache=cache, final=_best(state.final, ended, self.beam_size))
-        return self.without_finished(self.keep(position + 1, state, new))
+        state = state._replace(cache=cache, final=self.best(state.final, ended))
+        return self.keep(position + 1, state, new)
 
     def continuations(self, position: tf.Tensor, state: State, logits: tf.Tensor) -> Continuations:
         """Return the best continuations of all hypotheses, given the logits [b * K, V] of their next tokens."""
-        size, width = tf.shape(state.log_probabilities)[0], self.beam_size
+        length = position + 1
         # The best tokens of each hypothesis suffice to find the best of all, without log-probabilities [b * K, V].
         values, tokens = self.best_tokens(position, state, logits)
-        gained = values - tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
-        choices = tf.shape(tokens)[1]
-        log_probabilities = state.log_probabilities[:, :, None] + tf.reshape(gained, [size, width, choices])
-        log_probabilities, tokens = (tf.reshape(each, [size, width * choices]) for each in (log_probabilities, tokens))
-        is_final = (tokens == self.rules.end) | (position + 1 >= state.sentences.limits)[:, None]
+        gained = values - tf.expand_dims(log_normalizer(logits), 1)
+        width, choices = self.beam_size, size_of(tokens, 1)
+        log_probabilities = tf.expand_dims(state.log_probabilities, 2) + tf.reshape(gained, [-1, width, choices])
+        log_probabilities, tokens = (tf.reshape(each, [-1, width * choices]) for each in (log_probabilities, tokens))
+        is_final = (tokens == self.rules.end) | tf.expand_dims(length >= state.sentences.limits, 1)
         best, chosen, extra = self.choose(state, log_probabilities, tokens, is_final)
         parents = chosen // choices
         tokens, is_final = (tf.gather(each, chosen, batch_dims=1) for each in (tokens, is_final))
         ids = add_token(tf.gather(state.ids, parents, batch_dims=1), tokens, position, self.capacity)
         new = Continuations(tokens, parents, ids, best, is_final, best, extra)
-        return new._replace(scores=self.scores(position + 1, state, new))
+        return new._replace(scores=self.scores(length, state, new))
 
     def best_tokens(self, position: tf.Tensor, state: State, logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Return the logits and the ids of the best tokens of each hypothesis, [b * K, at most 2 K] each."""
         allowed = self.allowed(position, state, logits)
-        return tf.math.top_k(allowed, tf.minimum(2 * self.beam_size, tf.shape(allowed)[1]))
+        return tf.math.top_k(allowed, min(2 * self.beam_size, allowed.shape[1]))
 
     def allowed(self, position: tf.Tensor, state: State, logits: tf.Tensor) -> tf.Tensor:
         """Return the logits [b * K, V] with -inf for the tokens that a hypothesis may not continue with."""
-        return self.rules.apply(logits, self.rows(state.ids), position, self.prefix(state))
+        ids = self.rows(state.ids) if self.rules.no_repeat_ngram else ()
+        return self.rules.apply(logits, ids, position, self.prefix(state))
 
     def choose(
         self, state: State, log_probabilities: tf.Tensor, tokens: tf.Tensor, is_final: tf.Tensor
@@ -216,7 +214,15 @@ class BeamSearch:
 
         There are M / K candidates for each hypothesis. Twice the beam is enough, because at most half of them end.
         """
-        return *tf.math.top_k(log_probabilities, tf.minimum(2 * self.beam_size, tf.shape(tokens)[1])), ()
+        return *tf.math.top_k(log_probabilities, 2 * self.beam_size), ()
+
+    def best(self, old: Hypotheses, new: Hypotheses) -> Hypotheses:
+        """Return the K best of hypotheses [b, K, T], and of new ones [b, C, T or T + 1]."""
+        if self.capacity is None:
+            old = old._replace(ids=tf.pad(old.ids, [[0, 0], [0, 0], [0, 1]]))
+        both = tf.nest.map_structure(lambda a, b: tf.concat([a, b], axis=1), old, new)
+        _, chosen = tf.math.top_k(both.scores, self.beam_size)
+        return tf.nest.map_structure(lambda tensor: tf.gather(tensor, chosen, batch_dims=1), both)
 
     def scores(self, length: tf.Tensor, state: State, new: Continuations) -> tf.Tensor:
         """Return the scores [b, C] of the continuations, of so many tokens, that are final; -inf for the others."""
@@ -224,7 +230,7 @@ class BeamSearch:
         if self.beta:
             scores += self.beta * tf.gather(coverage_reward(state.coverage), new.parents, batch_dims=1)
         # A hypothesis that ends must be among the best K, just like one that continues.
-        is_kept = new.is_final & (tf.range(tf.shape(scores)[1]) < self.beam_size)
+        is_kept = new.is_final & (np.arange(2 * self.beam_size) < self.beam_size)
         return tf.where(is_kept, scores, -np.inf)
 
     def keep(self, length: tf.Tensor, state: State, new: Continuations) -> State:
@@ -233,10 +239,12 @@ class BeamSearch:
         alive = tf.gather(tf.where(new.is_final, -np.inf, new.log_probabilities), kept, batch_dims=1)
         is_over = self.is_over(length, state, tf.reduce_max(alive, axis=1))
         parents = tf.gather(new.parents, kept, batch_dims=1)
-        rows = tf.reshape(tf.range(tf.shape(parents)[0])[:, None] * self.beam_size + parents, [-1])
+        first = tf.range(0, tf.size(parents), self.beam_size)  # the rows of each sentence
+        rows = tf.reshape(tf.expand_dims(first, 1) + parents, [-1])
         return state._replace(
+            last=tf.gather(new.tokens, kept, batch_dims=1),
             ids=tf.gather(new.ids, kept, batch_dims=1),
-            log_probabilities=tf.where(is_over[:, None], -np.inf, alive),
+            log_probabilities=tf.where(tf.expand_dims(is_over, 1), -np.inf, alive),
             coverage=tf.gather(state.coverage, parents, batch_dims=1) if self.beta else (),
             cache=tf.nest.map_structure(lambda tensor: tf.gather(tensor, rows), state.cache),
             extra=tf.nest.map_structure(lambda tensor: tf.gather(tensor, kept, batch_dims=1), new.extra),
@@ -244,7 +252,7 @@ class BeamSearch:
 
     def best_unfinished(self, new: Continuations) -> tf.Tensor:
         """Return the indices [b, K] of the best continuations that are not final; of others where there are fewer."""
-        order = tf.range(tf.shape(new.is_final)[1], 0, -1)  # they come in the order of their probabilities
+        order = np.arange(2 * self.beam_size, 0, -1, dtype=np.int32)  # they come in the order of their probabilities
         return tf.math.top_k(tf.where(new.is_final, 0, order), self.beam_size)[1]
 
     def is_over(self, length: tf.Tensor, state: State, best: tf.Tensor) -> tf.Tensor:
@@ -264,16 +272,8 @@ class BeamSearch:
         longest = limits if self.alpha >= 0 else tf.fill(tf.shape(limits), length + 1)
         return state.final.scores[:, self.n_best - 1] >= best / length_penalty(longest, self.alpha, self.offset)
 
-    def without_finished(self, state: State) -> State:
-        """Return the state without its finished sentences, where these may leave the batch."""
-        if not self.drops_finished:
-            return state
-        is_live = tf.reduce_any(state.log_probabilities > -np.inf, axis=1)
-        return drop_finished(state, is_live, state.final, self.beam_size)
-
-    def result(self, state: State, sentences: Sentences) -> Hypotheses:
-        """Return what was found for all sentences."""
-        found = state.results if self.drops_finished else state.final
+    def result(self, found: Hypotheses, sentences: Sentences) -> Hypotheses:
+        """Return the best of the final hypotheses of all sentences."""
         found = tf.nest.map_structure(lambda tensor: tensor[:, : self.n_best], found)
         is_there = found.scores > -np.inf
         is_empty = self.may_be_empty(sentences)[:, None] & (tf.range(self.n_best) == 0)
@@ -289,18 +289,9 @@ class BeamSearch:
 
     def rows(self, ids: tf.Tensor) -> tf.Tensor:
         """[b, K, T] -> [b * K, T]."""
-        return tf.reshape(ids, [tf.shape(ids)[0] * self.beam_size, tf.shape(ids)[2]])
+        return tf.reshape(ids, [-1, tf.shape(ids)[2]])
 
     def prefix(self, state: State) -> Any:
         """Return the prefix [b * K, P] of each hypothesis; () for none."""
         prefix = state.sentences.prefix
         return tf.repeat(prefix, self.beam_size, axis=0) if tf.is_tensor(prefix) else ()
-
-
-def _best(old: Hypotheses, new: Hypotheses, count: int) -> Hypotheses:
-    """Return the `count` best hypotheses of both; the ids of `new` may be one token longer."""
-    more = tf.shape(new.ids)[2] - tf.shape(old.ids)[2]
-    old = old._replace(ids=tf.pad(old.ids, [[0, 0], [0, 0], [0, more]]))
-    both = tf.nest.map_structure(lambda a, b: tf.concat([a, b], axis=1), old, new)
-    _, chosen = tf.math.top_k(both.scores, count)
-    return tf.nest.map_structure(lambda tensor: tf.gather(tensor, chosen, batch_dims=1), both)

@@ -56,8 +56,8 @@ class ConstrainedBeamSearch(BeamSearch):
         self, state: State, log_probabilities: tf.Tensor, tokens: tf.Tensor, is_final: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, Any]:
         """As in `BeamSearch`, of each bank."""
-        count = tf.minimum(2 * self.beam_size, tf.shape(tokens)[1])
-        return best_of_banks(state.extra, state.sentences.phrases, log_probabilities, tokens, is_final, count)
+        given = (state.extra, state.sentences.phrases, log_probabilities, tokens, is_final)
+        return best_of_banks(*given, count=2 * self.beam_size)
 
     def may_be_empty(self, sentences: Sentences) -> tf.Tensor:
         """As in `BeamSearch`; a sentence with phrases has no empty hypothesis."""
@@ -161,7 +161,7 @@ def best_of_banks(
     log_probabilities: tf.Tensor,
     tokens: tf.Tensor,
     is_final: tf.Tensor,
-    count: tf.Tensor,
+    count: int,
 ) -> tuple[tf.Tensor, tf.Tensor, PhraseProgress]:
     """Choose `count` of M candidates [b, M]: the best of each bank, then the second best of each, and so on.
 

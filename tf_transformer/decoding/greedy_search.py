@@ -11,11 +11,10 @@ from tf_transformer.decoding.hypotheses import (
     Sentences,
     Step,
     add_token,
+    log_normalizer,
     no_tokens,
-    repeat_until_done,
-    token_before,
 )
-from tf_transformer.decoding.leaving import drop_finished
+from tf_transformer.decoding.loops import in_rounds, until_done
 
 Choose = Callable[[tf.Tensor, tf.Tensor, Sentences], tf.Tensor]
 """`(logits [B, V], position, sentences) -> tokens [B]`; the logits of forbidden tokens are -inf."""
@@ -24,9 +23,10 @@ Choose = Callable[[tf.Tensor, tf.Tensor, Sentences], tf.Tensor]
 class State(NamedTuple):
     """The state of the loop for the b sentences that are still in the batch."""
 
-    sentences: Sentences
-    sentence_indices: tf.Tensor
-    """[b]: the row of `results` that belongs to each sentence"""
+    sentences: Any
+    """the `Sentences`"""
+    last: tf.Tensor
+    """[b]: the token that is read next"""
     ids: tf.Tensor
     """[b, T]"""
     log_probabilities: tf.Tensor
@@ -35,8 +35,6 @@ class State(NamedTuple):
     """[b], boolean"""
     cache: Any
     """the cache of the step function; tensors [b, ...]"""
-    results: Any
-    """hypotheses of all sentences, outdated for the b sentences; () where no sentence leaves the batch"""
 
     def found(self) -> Hypotheses:
         """Return the hypotheses of the b sentences."""
@@ -72,32 +70,30 @@ def one_path(
     size = tf.shape(sentences.limits)[0]
     state = State(
         sentences=sentences,
-        sentence_indices=tf.range(size),
+        last=sentences.first_tokens(rules),
         ids=no_tokens([size], capacity),
         log_probabilities=tf.zeros([size]),
         is_live=sentences.limits > 0,
         cache=cache,
-        results=(),
     )
-    leaves = capacity is None
-    if leaves:
-        state = state._replace(results=state.found())
-        state = drop_finished(state, state.is_live, state.found())
 
     def advance(position: tf.Tensor, state: State) -> State:
-        last = token_before(state.ids, position, state.sentences, rules)
-        logits, _, cache = step(last, position, state.cache, state.sentences.context)
+        logits, _, cache = step(state.last, position, state.cache, state.sentences.context)
         allowed = rules.apply(logits, state.ids, position, state.sentences.prefix)
         token = tf.where(state.is_live, choose(allowed, position, state.sentences), rules.pad)
         # Only the log-probability of this token is computed, not all [B, V].
-        gained = tf.gather(logits, token, batch_dims=1) - tf.reduce_logsumexp(logits, axis=-1)
-        state = state._replace(
+        gained = tf.gather(logits, token, batch_dims=1) - log_normalizer(logits)
+        return state._replace(
+            last=token,
             ids=add_token(state.ids, token, position, capacity),
             log_probabilities=state.log_probabilities + tf.where(state.is_live, gained, 0.0),
             is_live=state.is_live & (token != rules.end) & (position + 1 < state.sentences.limits),
             cache=cache,
         )
-        return drop_finished(state, state.is_live, state.found()) if leaves else state
 
-    state = repeat_until_done(advance, lambda state: state.is_live, state)
-    return state.results if leaves else state.found()
+    def is_live(state: State) -> tf.Tensor:
+        return state.is_live
+
+    if capacity is None:
+        return in_rounds(advance, is_live, State.found, state)
+    return until_done(advance, is_live, state).found()

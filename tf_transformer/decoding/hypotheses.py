@@ -45,9 +45,9 @@ class Sentences(NamedTuple):
     start: Any = ()
     """[B], int32: the token that is read at position 0; () for the start token of the rules"""
 
-    def take(self, rows: tf.Tensor) -> "Sentences":
-        """Return the sentences of those rows."""
-        return tf.nest.map_structure(lambda tensor: tf.gather(tensor, rows), self)
+    def first_tokens(self, rules: "Rules") -> tf.Tensor:
+        """Return the tokens [B] that are read at position 0."""
+        return self.start if tf.is_tensor(self.start) else tf.fill(tf.shape(self.limits), rules.start)
 
 
 class Rules(NamedTuple):
@@ -70,27 +70,35 @@ class Rules(NamedTuple):
         """Return logits [R, V] with -inf for the tokens that are not allowed at a position.
 
         Args:
-            logits: the logits at that position.
+            logits: the logits at that position; V is known before the search.
             ids: [R, at least position], the tokens before it.
             position: 0 or more, scalar.
             prefix: [R, P], tokens that override all other rules; or ().
         """
-        vocabulary = tf.shape(logits)[-1]
-        is_end = tf.one_hot(self.end, vocabulary, True, False)
-        never = tf.reduce_any(tf.one_hot([self.pad, self.start, *self.banned], vocabulary, True, False), axis=0)
-        if self.min_length:
-            never |= is_end & (position < self.min_length)
-        # The end token is allowed where no other token is.
-        never &= ~(is_end & tf.reduce_all(never))
-        refused = tf.broadcast_to(never, tf.shape(logits))
+        vocabulary = logits.shape[-1]
+        penalty = self._penalty(position, vocabulary)
+        if not self.no_repeat_ngram and not tf.is_tensor(prefix):
+            return logits + penalty
+        refused = tf.broadcast_to(penalty < 0, tf.shape(logits))
         if self.no_repeat_ngram:
             refused |= _completes_a_repeated_ngram(ids, position, self.no_repeat_ngram, vocabulary)
-            refused &= ~(is_end & tf.reduce_all(refused, axis=1, keepdims=True))
+            refused &= ~((np.arange(vocabulary) == self.end) & tf.reduce_all(refused, axis=1, keepdims=True))
         if tf.is_tensor(prefix):
             here = prefix_at(prefix, position)
             forced = tf.one_hot(here, vocabulary, False, True)
             refused = tf.where(here[:, None] != self.pad, forced, refused)
         return tf.where(refused, -np.inf, logits)
+
+    def _penalty(self, position: tf.Tensor, vocabulary: int) -> tf.Tensor:
+        """Return [V], float32: -inf for the tokens that no hypothesis may write at a position, and 0 for the others."""
+        token = np.arange(vocabulary)
+        never = np.isin(token, [self.pad, self.start, *self.banned])
+        rows = np.stack([never | (token == self.end), never])  # before the fewest tokens are written, and after that
+        rows &= ~((token == self.end) & rows.all(axis=1, keepdims=True))  # allowed where no other token is
+        penalties = np.where(rows, -np.inf, 0).astype(np.float32)
+        if not self.min_length:
+            return tf.constant(penalties[1])
+        return tf.gather(penalties, tf.cast(position >= self.min_length, tf.int32))
 
 
 def prefix_at(prefix: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
@@ -98,7 +106,7 @@ def prefix_at(prefix: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
     return tf.pad(prefix, [[0, 0], [0, 1]])[:, tf.minimum(position, tf.shape(prefix)[1])]
 
 
-def _completes_a_repeated_ngram(ids: tf.Tensor, position: tf.Tensor, n: int, vocabulary: tf.Tensor) -> tf.Tensor:
+def _completes_a_repeated_ngram(ids: tf.Tensor, position: tf.Tensor, n: int, vocabulary: int) -> tf.Tensor:
     """Return [R, V], boolean: the tokens that would complete an n-gram that ids already have before the position."""
     rows = tf.shape(ids)[0]
     ids = tf.pad(ids, [[0, 0], [0, n]])  # so that there is at least one n-gram to compare
@@ -121,48 +129,22 @@ def no_tokens(rows: list[Any], capacity: Any) -> tf.Tensor:
 
 def add_token(ids: tf.Tensor, token: tf.Tensor, position: tf.Tensor, capacity: Any) -> tf.Tensor:
     """Return ids [..., T] with a token [...] at a position. It is appended, or takes its place in the capacity."""
+    token = tf.expand_dims(token, -1)
     if capacity is None:
-        return tf.concat([ids, token[..., None]], axis=-1)
-    return tf.where(tf.range(tf.shape(ids)[-1]) == position, token[..., None], ids)
+        return tf.concat([ids, token], axis=-1)
+    return tf.where(tf.range(tf.shape(ids)[-1]) == position, token, ids)
 
 
-def token_before(ids: tf.Tensor, position: tf.Tensor, sentences: Sentences, rules: Rules) -> tf.Tensor:
-    """Return the token [R] of ids [R, T] before a position, or at position 0 the start token.
+def size_of(tensor: tf.Tensor, axis: int) -> Any:
+    """Return the size of an axis: an int where it is known before the search, which takes no operation."""
+    size = tensor.shape[axis]
+    return tf.shape(tensor)[axis] if size is None else size
 
-    Every sentence has equally many of the R rows.
+
+def log_normalizer(logits: tf.Tensor) -> tf.Tensor:
+    """Return log(sum(exp(logits))) [R] of logits [R, V] whose highest is finite.
+
+    That is tf.reduce_logsumexp without what it does for others, which is more than half of its operations.
     """
-    rows = tf.shape(ids)[0]
-    if tf.is_tensor(sentences.start):
-        first = tf.repeat(sentences.start, rows // tf.maximum(tf.size(sentences.start), 1))
-    else:
-        first = tf.fill([rows], rules.start)
-    return tf.gather(tf.concat([first[:, None], ids], axis=1), position, axis=1)
-
-
-def store(results: Hypotheses, found: Hypotheses, indices: tf.Tensor) -> Hypotheses:
-    """Return `results` with `found` in the rows `indices`; the ids of `found` are not the shorter ones."""
-    more = tf.shape(found.ids)[2] - tf.shape(results.ids)[2]
-    padded = results._replace(ids=tf.pad(results.ids, [[0, 0], [0, 0], [0, more]]))
-    count = tf.shape(results.scores)[0]
-    # The row of `results` followed by `found` that each row becomes. Scattering the rows themselves fails if empty.
-    rows = tf.tensor_scatter_nd_update(tf.range(count), indices[:, None], count + tf.range(tf.size(indices)))
-    return tf.nest.map_structure(lambda old, new: tf.gather(tf.concat([old, new], axis=0), rows), padded, found)
-
-
-def repeat_until_done(advance: Callable[[tf.Tensor, Any], Any], is_live: Callable[[Any], tf.Tensor], state: Any) -> Any:
-    """Return the state after `advance(position, state) -> state` at positions 0, 1, ... until none is live."""
-    _, state = tf.while_loop(
-        lambda position, state: tf.reduce_any(is_live(state)),
-        lambda position, state: (position + 1, advance(position, state)),
-        (tf.constant(0), state),
-        shape_invariants=(tf.TensorShape([]), tf.nest.map_structure(shape_throughout, state)),
-    )
-    return state
-
-
-def shape_throughout(tensor: tf.Tensor) -> tf.TensorShape:
-    """Return the shape that a tensor has throughout a search: any number of rows, and any size of axes that grow.
-
-    An axis grows if it is unknown or empty at first.
-    """
-    return tf.TensorShape([None, *(size or None for size in tensor.shape[1:])])
+    highest = tf.reduce_max(logits, axis=-1, keepdims=True)
+    return tf.math.log(tf.reduce_sum(tf.exp(logits - highest), axis=-1)) + tf.squeeze(highest, -1)

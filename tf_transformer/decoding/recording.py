@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tf_transformer.decoding.beam import BeamSearch, Continuations, State
 from tf_transformer.decoding.hypotheses import Hypotheses, Sentences
+from tf_transformer.decoding.loops import until_done
 
 
 class Considered(NamedTuple):
@@ -27,14 +28,10 @@ class Considered(NamedTuple):
 class RecordedBeamSearch(BeamSearch):
     """Beam search that returns its `Considered` candidates as well. No sentence leaves the batch."""
 
-    def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*args, **kwargs)
-        self.drops_finished = False
-
     def considered(self, cache: Any, sentences: Sentences) -> tuple[Hypotheses, Considered]:
         """Search as `__call__` does, and return what was considered as well."""
-        state = self.run(cache, sentences)
-        return self.result(state, sentences), state.extra
+        state = until_done(self.advance, self.is_live, self.begin(cache, sentences))
+        return self.result(state.final, sentences), state.extra
 
     def begin(self, cache: Any, sentences: Sentences) -> State:
         """As in `BeamSearch`, with nothing considered yet."""

@@ -18,6 +18,7 @@ from tf_transformer.litert.model import CACHE, DECODE, ENCODE, MASK, MEMORY, NEW
 from tf_transformer.model import Transformer
 from tf_transformer.model.cache import KeyValue, ReadOnlyCache
 from tf_transformer.model.decoder import Memory
+from tf_transformer.model.scaled_dot_product import attention_bias
 from tf_transformer.runs.descriptions import LITERT_MODEL, OF_LITERT
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import build_model, restore_best, tokenizer_files, tokenizers_of
@@ -120,7 +121,7 @@ def _encode(model: Transformer) -> Callable[..., Any]:
     @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name="ids")], autograph=False)
     def encode(ids: tf.Tensor) -> dict[str, tf.Tensor]:
         memory = model.encode(ids)
-        found = {MASK: tf.squeeze(memory.mask, 1)}
+        found = {MASK: ids != PAD}
         for i, layer in enumerate(memory.layers):
             found |= {name.format(i): part for name, part in zip(MEMORY, layer, strict=True)}
         return found
@@ -156,7 +157,8 @@ def _decode(model: Transformer, attention_layer: int | None) -> Callable[..., An
     )
     def decode(*given: tf.Tensor) -> dict[str, tf.Tensor]:
         of = dict(zip(specs, given, strict=True))
-        memory = Memory(tuple(KeyValue(*(of[name.format(i)] for name in MEMORY)) for i in layers), of[MASK][:, None])
+        bias = attention_bias(of[MASK][:, None])
+        memory = Memory(tuple(KeyValue(*(of[name.format(i)] for name in MEMORY)) for i in layers), bias)
         cache = tuple(ReadOnlyCache(*(of[name.format(i)] for name in CACHE)) for i in layers)
         logits, weights, new = model.decode_step(of["ids"], of["position"], cache, memory)
         best, tokens = tf.math.top_k(logits + of["forbidden"], of["count"])

@@ -107,20 +107,23 @@ class MultiHeadAttention(ExplicitMaskLayer):
         return self.output_projection(self.merge_heads(y)), weights
 
     def project(self, projection: Linear, x: Any) -> list[Any]:
-        """Project x [B, T, any], and split each of the fused projections into heads, [B, H, T, width]."""
-        split_points = list(itertools.accumulate(projection.widths))[:-1]
-        return [self.split_heads(part) for part in ops.split(projection(x), split_points, axis=-1)]
+        """Project x [B, T, any] or [R, any], and split each of the fused projections as `split_heads` does."""
+        widths = projection.widths
+        parts = len(widths) if len(set(widths)) == 1 else list(itertools.accumulate(widths))[:-1]
+        return [self.split_heads(part) for part in ops.split(projection(x), parts, axis=-1)]
 
     def split_heads(self, x: Any) -> Any:
-        """[B, T, H * width] -> [B, H, T, width]."""
-        batch, length = ops.shape(x)[:2]
-        x = ops.reshape(x, (batch, length, self.num_heads, x.shape[-1] // self.num_heads))
-        return ops.transpose(x, (0, 2, 1, 3))
+        """[B, T, H * width] -> [B, H, T, width]; one position in each of R rows, [R, H * width] -> [R, H, 1, width]."""
+        width = x.shape[-1] // self.num_heads
+        if len(x.shape) == 2:
+            return ops.reshape(x, (-1, self.num_heads, 1, width))  # the heads of a single position lie side by side
+        length = x.shape[1] or ops.shape(x)[1]
+        return ops.transpose(ops.reshape(x, (-1, length, self.num_heads, width)), (0, 2, 1, 3))
 
     def merge_heads(self, x: Any) -> Any:
         """[B, H, T, d_v] -> [B, T, H * d_v]."""
-        batch, _, length, _ = ops.shape(x)
-        return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (batch, length, self.num_heads * self.value_dim))
+        length = x.shape[2] or ops.shape(x)[2]
+        return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (-1, length, self.num_heads * self.value_dim))
 
     def empty_cache(self, batch: Any, length: Any = None) -> Cache:
         """Return a cache of no positions for `batch` rows: one that grows, or one with room for `length` positions."""
@@ -143,32 +146,37 @@ class MultiHeadAttention(ExplicitMaskLayer):
             The output [R, D], the weights [R, H, 1, S], and what the cache's `attend` returns last: the cache with the
             new position, of length S. (`ReadOnlyCache` gives the new position alone, and weights [R, H, 1, S + 1].)
         """
-        q, k, v = self.project(self.query_key_value, ops.expand_dims(x, 1))
+        q, k, v = self.project(self.query_key_value, x)
         y, weights, new_cache = cache.attend(q, KeyValue(k, v), position)
-        y = ops.reshape(y, (-1, self.num_heads * self.value_dim))  # the heads of a single position lie side by side
+        y = ops.reshape(y, (-1, self.num_heads * self.value_dim))
         return self.output_projection(y), weights, new_cache
 
     def project_context(self, context: Any) -> KeyValue:
         """Project a context [B, S, any] to its keys and values, once for many calls of `step_to_context`."""
         return KeyValue(*self.project(self.key_value, context))
 
-    def step_to_context(self, x: Any, context: KeyValue, mask: Any) -> tuple[Any, Any]:
+    def step_to_context(
+        self, x: Any, context: KeyValue, bias: Any, num_hypotheses: int | None = None
+    ) -> tuple[Any, Any]:
         """Attention of one new position in each of B * K rows to B contexts; K rows in succession read a context.
 
         Args:
             x: the new positions, [B * K, D].
             context: what `project_context` returned.
-            mask: boolean, True = attend, [B, 1, S].
+            bias: of the context's mask, [B, 1, 1, S]; see `attention_bias`.
+            num_hypotheses: K, where it is known; it is found from the sizes of x and context otherwise.
 
         Returns:
             The output [B * K, D] and the weights [B, H, K, S].
         """
-        # The K rows of a context attend to it as if they were positions of one query, so that it need not be repeated.
-        shape = (ops.shape(context.key)[0], -1, self.num_heads, self.key_dim)
-        q = ops.transpose(ops.reshape(self.query(x), shape), (0, 2, 1, 3))
-        y, weights = scaled_dot_product_attention(q, *context, add_heads_axis(mask))
-        y = ops.reshape(ops.transpose(y, (0, 2, 1, 3)), (-1, self.num_heads * self.value_dim))
-        return self.output_projection(y), weights
+        q = self.query(x)
+        if num_hypotheses != 1:
+            # The rows of a context attend to it like the positions of one query, so that it need not be repeated.
+            rows = (-1, num_hypotheses) if num_hypotheses else (ops.shape(context.key)[0], -1)
+            q = ops.reshape(q, (*rows, q.shape[-1]))
+        y, weights = scaled_dot_product_attention(self.split_heads(q), *context, bias=bias)
+        y = y if num_hypotheses == 1 else self.merge_heads(y)
+        return self.output_projection(ops.reshape(y, (-1, self.num_heads * self.value_dim))), weights
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""

@@ -8,6 +8,7 @@ from keras import ops
 from tf_transformer.model.cache import Cache, KeyValue
 from tf_transformer.model.layer import TransformerLayer
 from tf_transformer.model.masks import causal_mask, combine_masks
+from tf_transformer.model.scaled_dot_product import attention_bias
 from tf_transformer.model.stack import Stack
 
 
@@ -16,8 +17,8 @@ class Memory(NamedTuple):
 
     layers: tuple[KeyValue, ...]
     """for every layer, the keys and values of the encoder's output"""
-    mask: Any
-    """[B, 1, S], True = attend"""
+    bias: Any
+    """[B, 1, S]: what the mask of the source adds to the scores; see `attention_bias`"""
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -70,23 +71,33 @@ class DecoderLayer(TransformerLayer):
         return (x, weights, cross_weights) if return_attention_scores else x
 
     def step(
-        self, x: Any, position: Any, cache: Cache, context: KeyValue, context_mask: Any
+        self,
+        x: Any,
+        position: Any,
+        cache: Cache,
+        context: KeyValue,
+        context_bias: Any,
+        num_hypotheses: int | None = None,
     ) -> tuple[Any, Any, KeyValue]:
         """As `call`, for one new position x [B * K, D] after those in the cache, of K hypotheses for each of B sources.
+
+        `context_bias` and `num_hypotheses` are `bias` and `num_hypotheses` of `MultiHeadAttention.step_to_context`.
 
         Returns:
             The output [B * K, D], its weights on the source [B, H, K, S] and the cache with the new position.
         """
-        y = self.self_attention_residual.sublayer_input(x)
+        y = self.self_attention_residual.sublayer_input(x, training=False)
         y, _, new_cache = self.self_attention.step(y, position, cache)
-        x = self.self_attention_residual.add_and_norm(x, y)
+        x = self.self_attention_residual.add_and_norm(x, y, training=False)
 
-        y = self.cross_attention_residual.sublayer_input(x)
-        y, weights = self.cross_attention.step_to_context(y, context, context_mask)
-        x = self.cross_attention_residual.add_and_norm(x, y)
+        y = self.cross_attention_residual.sublayer_input(x, training=False)
+        y, weights = self.cross_attention.step_to_context(y, context, context_bias, num_hypotheses)
+        x = self.cross_attention_residual.add_and_norm(x, y, training=False)
 
-        y = self.feed_forward(self.feed_forward_residual.sublayer_input(x))
-        return self.feed_forward_residual.add_and_norm(x, y), weights, new_cache
+        y = self.feed_forward_residual.sublayer_input(x, training=False)
+        y = self.feed_forward(y, training=False)
+        x = self.feed_forward_residual.add_and_norm(x, y, training=False)
+        return x, weights, new_cache
 
     def compute_output_shape(self, x_shape: tuple[int | None, ...], context_shape: Any) -> tuple[int | None, ...]:
         """Return the shape of x."""
@@ -139,25 +150,32 @@ class Decoder(Stack):
 
     def project_context(self, context: Any, context_mask: Any) -> Memory:
         """Project the encoded source [B, S, D] for every layer, once for all steps."""
-        return Memory(tuple(layer.cross_attention.project_context(context) for layer in self.layers), context_mask)
+        layers = tuple(layer.cross_attention.project_context(context) for layer in self.layers)
+        return Memory(layers, attention_bias(context_mask))
 
     def empty_cache(self, batch: Any, length: Any = None) -> tuple[Cache, ...]:
         """Return the caches of all layers before the first position of `batch` rows; see `MultiHeadAttention`."""
         return tuple(layer.self_attention.empty_cache(batch, length) for layer in self.layers)
 
-    def step(self, ids: Any, position: Any, cache: tuple[Cache, ...], memory: Memory) -> tuple[Any, Any, Any]:
+    def step(
+        self, ids: Any, position: Any, cache: tuple[Cache, ...], memory: Memory, num_hypotheses: int | None = None
+    ) -> tuple[Any, Any, Any]:
         """Decode the ids [B * K] at `position`, after those in the cache, of K hypotheses for each of B sources.
+
+        `num_hypotheses` is K, where it is known; it is found from the sizes otherwise.
 
         Returns:
             The output [B * K, D], for every layer its weights on the source [B, H, K, S], and the new cache.
         """
-        x = ops.squeeze(self.embedding(ops.expand_dims(ids, 1), start=position), 1)
+        x = ops.squeeze(self.embedding(ops.expand_dims(ids, 1), start=position, training=False), 1)
+        # Added as it comes from outside of the loop, with oneDNN, TensorFlow 2.21 returned uninitialised tensors.
+        bias = ops.expand_dims(memory.bias, 1)
         all_weights, new_cache = [], []
         for layer, kept, context in zip(self.layers, cache, memory.layers, strict=True):
-            x, weights, kept = layer.step(x, position, kept, context, memory.mask)
+            x, weights, kept = layer.step(x, position, kept, context, bias, num_hypotheses)
             all_weights.append(weights)
             new_cache.append(kept)
-        return self.apply_final_norm(x), tuple(all_weights), tuple(new_cache)
+        return self.apply_final_norm(x, training=False), tuple(all_weights), tuple(new_cache)
 
     def compute_output_shape(self, ids_shape: tuple[int | None, ...], context_shape: Any) -> tuple[int | None, ...]:
         """Return [B, T, D]."""

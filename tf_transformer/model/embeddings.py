@@ -13,7 +13,7 @@ from tf_transformer.model.positions import KINDS, positional_encoding
 
 
 @on_tensorflow(gradients.take_rows)
-def take_rows(table: Any, ids: Any) -> Any:
+def take_rows(table: Any, ids: Any, training: bool | None = None) -> Any:
     """Return the rows of table [V, D] that ids [B, T] name, [B, T, D]."""
     return ops.take(table, ids, axis=0)
 
@@ -40,19 +40,20 @@ class TokenEmbedding(keras.layers.Layer):
             autocast=False,
         )
 
-    def call(self, ids: Any) -> Any:
+    def call(self, ids: Any, training: bool | None = None) -> Any:
         """Embed ids [B, T] -> [B, T, D]; the gradient of a row is summed in the type of the table."""
         # With several replicas, Keras builds its losses from a first batch that it averages, including the ids.
         ids = ops.cast(ids, "int32")
-        return ops.cast(take_rows(self.table, ids), self.compute_dtype) * math.sqrt(self.d_model)
+        return ops.cast(take_rows(self.table, ids, training=training), self.compute_dtype) * math.sqrt(self.d_model)
 
     def logits(self, x: Any) -> Any:
         """Project x [..., D] on the table: [..., V], in the type of the table, whatever the type of x."""
-        rows = ops.cast(ops.reshape(x, (-1, self.d_model)), self.variable_dtype)
+        x = ops.cast(x, self.variable_dtype)
         if len(x.shape) == 2:
             # For the few rows of a decoding step, TensorFlow's product with a transposed table is several times slower
             # than this one on a CPU without oneDNN.
-            return ops.transpose(ops.matmul(self.table, ops.transpose(rows)))
+            return ops.transpose(ops.matmul(self.table, ops.transpose(x)))
+        rows = ops.reshape(x, (-1, self.d_model))
         return ops.reshape(ops.matmul(rows, ops.transpose(self.table)), (*ops.shape(x)[:-1], self.vocab_size))
 
     def quantize(self, mode: str | None = None, **_: Any) -> None:
@@ -116,7 +117,7 @@ class PositionalEmbedding(keras.layers.Layer):
 
     def call(self, ids: Any, start: Any = 0, training: bool | None = None) -> Any:
         """Embed ids [B, T], the first of which is at position `start`, -> [B, T, D]."""
-        length = ops.shape(ids)[1]
+        length = ids.shape[1] or ops.shape(ids)[1]
         if self.positions != "learned":
             positions = positional_encoding(length, self.d_model, start, self.positions)
         else:

@@ -45,10 +45,12 @@ class Ensemble:
         """As `Transformer.empty_cache`: the cache of each model."""
         return tuple(model.empty_cache(batch, length) for model in self.models)
 
-    def decode_step(self, ids: Any, position: Any, cache: Any, memory: Any) -> tuple[Any, Any, Any]:
+    def decode_step(
+        self, ids: Any, position: Any, cache: Any, memory: Any, num_hypotheses: int | None = None
+    ) -> tuple[Any, Any, Any]:
         """As `Transformer.decode_step`; the weights of a layer have the heads of all models: [B, all heads, K, S]."""
         steps = [
-            model.decode_step(ids, position, kept, encoded)
+            model.decode_step(ids, position, kept, encoded, num_hypotheses)
             for model, kept, encoded in zip(self.models, cache, memory, strict=True)
         ]
         logits, weights, caches = zip(*steps, strict=True)

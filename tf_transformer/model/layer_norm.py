@@ -10,7 +10,7 @@ from tf_transformer.model.gradients import on_tensorflow
 
 
 @on_tensorflow(gradients.normalize)
-def normalize(x: Any, epsilon: float) -> Any:
+def normalize(x: Any, epsilon: float, training: bool | None = None) -> Any:
     """Bring every vector of x [..., D] to mean 0 and variance 1."""
     centred = x - ops.mean(x, axis=-1, keepdims=True)
     variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
@@ -39,10 +39,10 @@ class LayerNorm(keras.layers.Layer):
         self.gamma = self.add_weight(name="gamma", shape=shape, initializer="ones", autocast=False)
         self.beta = self.add_weight(name="beta", shape=shape, initializer="zeros", autocast=False)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
         """Normalise inputs [..., D]."""
         gamma, beta = (ops.cast(weight, "float32") for weight in (self.gamma, self.beta))
-        y = normalize(ops.cast(inputs, "float32"), self.epsilon) * gamma + beta
+        y = normalize(ops.cast(inputs, "float32"), self.epsilon, training=training) * gamma + beta
         return ops.cast(y, self.compute_dtype)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:

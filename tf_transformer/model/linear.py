@@ -101,7 +101,7 @@ class Linear(keras.layers.Layer):
 
     def call(self, x: Any) -> Any:
         """Map x [..., D] to [..., units]."""
-        rows = ops.reshape(x, (-1, x.shape[-1]))
+        rows = x if len(x.shape) == 2 else ops.reshape(x, (-1, x.shape[-1]))
         y = ops.matmul(rows, self.kernel)
         if self.lora_enabled:
             # Multiplying by the narrow factor first avoids a gradient of the size of the kernel.

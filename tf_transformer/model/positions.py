@@ -48,7 +48,7 @@ def positional_encoding(length: Any, depth: int, start: Any = 0, kind: str = "si
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}. Received: {kind=}")
     alternate, endpoint, first = KINDS[kind]
-    positions = ops.cast(ops.arange(length) + start + first, "float32")
+    positions = ops.cast(ops.arange(first, length + first) + start, "float32")
     steps = max(depth // 2 - endpoint, 1)
     rates = ops.exp(ops.arange(0, depth // 2, dtype="float32") * (-math.log(10_000) / steps))
     angles = ops.expand_dims(positions, 1) * rates

@@ -40,11 +40,11 @@ class Residual(keras.layers.Layer):
         """Create the weights for x [..., D]."""
         self.norm.build(input_shape)
 
-    def sublayer_input(self, x: Any) -> Any:
+    def sublayer_input(self, x: Any, training: bool | None = None) -> Any:
         """Return the input of the sub-layer: LayerNorm(x) with norm="pre", x itself with norm="post"."""
-        return self.norm(x) if self.is_pre else x
+        return self.norm(x, training=training) if self.is_pre else x
 
     def add_and_norm(self, x: Any, y: Any, training: bool | None = None) -> Any:
         """Return x + dropout(y), y being the output of the sub-layer; normalised with norm="post"."""
         x = x + self.dropout(y, training=training)
-        return x if self.is_pre else self.norm(x)
+        return x if self.is_pre else self.norm(x, training=training)

@@ -98,9 +98,9 @@ class Stack(ExplicitMaskLayer):
         if self.final_norm is not None:
             self.final_norm.build(shape)
 
-    def apply_final_norm(self, x: Any) -> Any:
+    def apply_final_norm(self, x: Any, training: bool | None = None) -> Any:
         """Return final_norm(x), or x if the stack has no final norm."""
-        return x if self.final_norm is None else self.final_norm(x)
+        return x if self.final_norm is None else self.final_norm(x, training=training)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments, save for shared tokens: those belong to the model that shares them."""

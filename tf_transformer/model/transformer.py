@@ -191,7 +191,9 @@ class Transformer(LowRank, keras.Model):
         """
         return self.decoder.empty_cache(batch, length)
 
-    def decode_step(self, ids: Any, position: Any, cache: tuple[Cache, ...], memory: Memory) -> tuple[Any, Any, Any]:
+    def decode_step(
+        self, ids: Any, position: Any, cache: tuple[Cache, ...], memory: Memory, num_hypotheses: int | None = None
+    ) -> tuple[Any, Any, Any]:
         """Decode one position of K hypotheses for each of B sources, without dropout; rows are ordered by source.
 
         Args:
@@ -199,12 +201,14 @@ class Transformer(LowRank, keras.Model):
             position: 0 or more, scalar.
             cache: what the step at the position before returned; at position 0 `empty_cache`.
             memory: what `encode` returned.
+            num_hypotheses: K, where it is known. The step takes fewer operations then than where K has to be found from
+                the sizes of the tensors.
 
         Returns:
             The logits [B * K, V] of the next token, float32; for every layer the weights of the attention to the
             source, [B, H, K, S]; the cache for the next step.
         """
-        x, weights, cache = self.decoder.step(ids, position, cache, memory)
+        x, weights, cache = self.decoder.step(ids, position, cache, memory, num_hypotheses)
         return self._logits(x), weights, cache
 
     def attention(self, inputs: tuple[Any, Any]) -> AttentionWeights:

@@ -3,6 +3,7 @@
 import functools
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from tf_transformer.config import DecodingConfig
@@ -18,7 +19,7 @@ from tf_transformer.decoding import (
     length_penalty,
     sample,
 )
-from tf_transformer.decoding.hypotheses import shape_throughout
+from tf_transformer.decoding.loops import shape_throughout
 from tf_transformer.errors import InputError
 from tf_transformer.model import Ensemble, Transformer
 from tf_transformer.tokenizers import END, PAD, START, UNKNOWN
@@ -164,38 +165,41 @@ class Search:
         record: bool = False,
     ) -> Any:
         """Search; with `is_fixed`, by tensors whose shapes do not change. `record` also returns what is considered."""
-        settings = self.decoding
-        capacity = self._limit(tf.shape(ids)[1], 0) if is_fixed else None
-        coverage = tf.cast(ids == PAD, tf.float32) if settings.coverage_penalty else ()
-        sentences = Sentences(limits, self.model.encode(ids), prefix, uniform, coverage, phrases, languages)
-        width = settings.hypotheses
-        rows = tf.size(limits) * width
-        step, cache = self._step, self.model.empty_cache(rows, capacity)
-        if tf.is_tensor(languages):
-            # The start token is read now. The language follows, at position 0 of the search.
-            room = None if capacity is None else capacity + 1
-            step = functools.partial(self._step, before=1)
-            cache = self._started(self.model.empty_cache(rows, room), rows, sentences.context)
-        banned = (UNKNOWN,) if settings.ban_unknown else ()
-        rules = Rules(START, END, PAD, banned, settings.min_length, settings.no_repeat_ngram)
-        if settings.temperature:
-            cut = (settings.temperature, settings.top_k, settings.top_p)
-            return self._penalised(sample(step, cache, sentences, rules, *cut, capacity=capacity))
-        if width == 1:
-            return self._penalised(greedy(step, cache, sentences, rules, capacity=capacity))
-        beam: dict[str, Any] = dict(
-            beam_size=width,
-            alpha=settings.length_penalty,
-            offset=settings.length_penalty_offset,
-            beta=settings.coverage_penalty,
-            n_best=n_best,
-            stopping=settings.stopping,
-            capacity=capacity,
-        )
-        if record:
-            return RecordedBeamSearch(step, rules, **beam).considered(cache, sentences)
-        kind = ConstrainedBeamSearch if tf.is_tensor(phrases) else BeamSearch
-        return kind(step, rules, **beam)(cache, sentences)
+        memory = self.model.encode(ids)
+        # The loop would read every weight again at every step.
+        with keras.StatelessScope([(weight, tf.convert_to_tensor(weight)) for weight in self.model.weights]):
+            settings = self.decoding
+            capacity = self._limit(tf.shape(ids)[1], 0) if is_fixed else None
+            coverage = tf.cast(ids == PAD, tf.float32) if settings.coverage_penalty else ()
+            sentences = Sentences(limits, memory, prefix, uniform, coverage, phrases, languages)
+            width = settings.hypotheses
+            rows = tf.size(limits) * width
+            step, cache = self._step, self.model.empty_cache(rows, capacity)
+            if tf.is_tensor(languages):
+                # The start token is read now. The language follows, at position 0 of the search.
+                room = None if capacity is None else capacity + 1
+                step = functools.partial(self._step, before=1)
+                cache = self._started(self.model.empty_cache(rows, room), rows, sentences.context)
+            banned = (UNKNOWN,) if settings.ban_unknown else ()
+            rules = Rules(START, END, PAD, banned, settings.min_length, settings.no_repeat_ngram)
+            if settings.temperature:
+                cut = (settings.temperature, settings.top_k, settings.top_p)
+                return self._penalised(sample(step, cache, sentences, rules, *cut, capacity=capacity))
+            if width == 1:
+                return self._penalised(greedy(step, cache, sentences, rules, capacity=capacity))
+            beam: dict[str, Any] = dict(
+                beam_size=width,
+                alpha=settings.length_penalty,
+                offset=settings.length_penalty_offset,
+                beta=settings.coverage_penalty,
+                n_best=n_best,
+                stopping=settings.stopping,
+                capacity=capacity,
+            )
+            if record:
+                return RecordedBeamSearch(step, rules, **beam).considered(cache, sentences)
+            kind = ConstrainedBeamSearch if tf.is_tensor(phrases) else BeamSearch
+            return kind(step, rules, **beam)(cache, sentences)
 
     def _started(self, cache: Any, rows: tf.Tensor, memory: Any) -> Any:
         """Return an empty cache with the start token in it."""
@@ -207,7 +211,7 @@ class Search:
     def _step(
         self, ids: tf.Tensor, position: tf.Tensor, cache: Any, memory: Any, before: int = 0
     ) -> tuple[tf.Tensor, Any, Any]:
-        logits, weights, cache = self.model.decode_step(ids, position + before, cache, memory)
+        logits, weights, cache = self.model.decode_step(ids, position + before, cache, memory, self.decoding.hypotheses)
         if not self.decoding.coverage_penalty:
             return logits, (), cache
         attention = self._mean_of_heads(weights)
