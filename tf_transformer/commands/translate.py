@@ -53,7 +53,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="text to translate, one sentence in each line, also as .gz or .zst; or a file with a structure, which is "
-        "kept: .xliff, .po, .html, .srt, .vtt or .csv; may be repeated (default: standard input)",
+        "kept: .docx, .pptx, .odt, .odp, .md, .html, .xliff, .po, .srt, .vtt or .csv; may be repeated (default: "
+        "standard input)",
     )
     parser.add_argument(
         "--output",

@@ -9,7 +9,6 @@ from tf_transformer.commands.common.text_files import write_whole
 from tf_transformer.config import DataConfig
 from tf_transformer.data.corpora import open_corpus
 from tf_transformer.data.corpora.drawn import Drawn
-from tf_transformer.data.corpora.slots import Slot, filled
 from tf_transformer.data.corpora.translated_file import ENDINGS, TranslatedFile
 from tf_transformer.errors import InputError
 
@@ -101,14 +100,15 @@ def translate_file(
         translate: translates texts, one after the other.
         memory: translations that are known, by their sources.
     """
-    texts = [part.text for part in file.parts if isinstance(part, Slot)]
+    texts = file.texts
     made = translate([text for text in texts if text not in memory])
-    done = filled(file.parts, iter([memory[text] if text in memory else next(made) for text in texts]))
+    content, lost = file.written([memory[text] if text in memory else next(made) for text in texts])
     if output is None:
-        sys.stdout.buffer.write(file.encoded(done))
+        sys.stdout.buffer.write(content)
     else:
-        write_whole(Path(output), file.encoded(done))
+        write_whole(Path(output), content)
     known = sum(text in memory for text in texts)
     from_memory = f", {known:,} of them from the memory" if memory else ""
-    print(f"{file.path}: {len(texts):,} texts translated{from_memory}", file=sys.stderr)
+    left = f"; {lost:,} of them stay as they were, because their tags could not be put back" if lost else ""
+    print(f"{file.path}: {len(texts):,} texts translated{from_memory}{left}", file=sys.stderr)
     return len(texts)

@@ -1,7 +1,9 @@
 """Files that are translated as files: what is translated in them, and all else, which stays as it is."""
 
+import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 TAG = re.compile(
@@ -13,7 +15,8 @@ TAG = re.compile(
 PLACEHOLDER = re.compile(r"%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?[hlLqjzt]*[a-zA-Z]\b|\{[^{}]*\}")
 """What a program puts in the place of, as in %d and {name}."""
 NAME = re.compile(r"</?([^\s/>]+)")
-LETTERS = ("g", "x", "t", "mark")
+HOLE = "\0{}\0"
+"""What stands in the place of an inner part of the file, by its number."""
 
 
 class Slot(NamedTuple):
@@ -21,54 +24,119 @@ class Slot(NamedTuple):
 
     text: str
     """one line of text, in which tags are marks that `--keep-markup` knows"""
-    write: Callable[[str], str]
-    """returns what stands there after a translation"""
+    write: Callable[[str], str | None]
+    """returns what stands there after a translation; None if its marks are not those of the text"""
+    kept: str = ""
+    """what stands there if so"""
+    inside: Mapping[int, "Parts"] = types.MappingProxyType({})
+    """other parts of the file that stand within tags of the text; in what is written, HOLE is in their place"""
 
 
 Parts = list[str | Slot]
 """A file in its order. What the slots become and the rest, joined, are the file again."""
 
 
+BREAK = "<separator/>"
+"""The tag of what separates texts."""
+
+
+class Filled(NamedTuple):
+    """A file with translations."""
+
+    text: str
+    lost: int
+    """how many texts stay as they were, because their tags could not be put back"""
+
+
+class Piece(NamedTuple):
+    """Text, or a tag or something else that becomes a mark."""
+
+    raw: str
+    """as it stands in the file"""
+    text: str | None = None
+    """what it says; None for a tag"""
+    tag: str = "<x/>"
+    """the tag, or one for it: `<b>` and `</b>` belong together, `<x/>` stands alone, BREAK separates texts"""
+    style: str = ""
+    """how a text, or the text in a tag, is written, where the tags do not say it"""
+
+
 class Marked(NamedTuple):
     """A text with marks in the place of its tags."""
 
     text: str
-    tags: dict[str, str]
+    tags: dict[str, Piece]
     """the tags by their marks"""
 
-    def restored(self, translation: str, escape: Callable[[str], str]) -> str | None:
-        """Return a translation with the tags; None if its marks are not those of the text, or not nested."""
+    def placed(self, translation: str) -> list[tuple[str, str]] | None:
+        """Return text and marks of a translation in turn, each with the innermost pair that it is in, or "".
+
+        None if its marks are not those of the text, or not nested.
+        """
         pattern = re.compile("|".join(map(re.escape, self.tags)) or "(?!)")
         found = list(pattern.finditer(translation))
-        if sorted(match[0] for match in found) != sorted(self.tags) or not _is_nested(match[0] for match in found):
+        if sorted(match[0] for match in found) != sorted(self.tags):
             return None
-        written, end = "", 0
+        pieces: list[tuple[str, str]] = []
+        opened = [""]
+        end = 0
         for match in found:
-            written += escape(translation[end : match.start()]) + self.tags[match[0]]
-            end = match.end()
-        return written + escape(translation[end:])
+            pieces.append((translation[end : match.start()], opened[-1]))
+            mark, end = match[0], match.end()
+            if mark.startswith("</") and opened.pop() != f"<{mark[2:]}":
+                return None
+            pieces.append((mark, opened[-1]))
+            if not mark.startswith("</") and not mark.endswith("/>"):
+                opened.append(mark)
+        return [*pieces, (translation[end:], "")]
+
+    def restored(self, translation: str, escape: Callable[[str], str]) -> str | None:
+        """Return a translation with the tags; None as above."""
+        placed = self.placed(translation)
+        if placed is None:
+            return None
+        return "".join(
+            self.tags[piece].raw if number % 2 else escape(piece) for number, (piece, _) in enumerate(placed)
+        )
 
 
-def marked(raw: str, unescape: Callable[[str], str], tag: re.Pattern[str] = TAG) -> Marked:
-    """Return a text with marks for its tags: `<g1>` and `</g1>` for two that belong together, `<g2/>` for others.
+def cut(raw: str, unescape: Callable[[str], str], tag: re.Pattern[str] = TAG) -> list[Piece]:
+    """Return the pieces of a text as it stands in a file.
 
     Args:
-        raw: the text as it stands in the file.
+        raw: the text.
         unescape: returns the text of what stands between tags.
         tag: what becomes a mark.
     """
-    found = list(tag.finditer(raw))
-    partners = nested_pairs([match[0] for match in found])
+    pieces: list[Piece] = []
+    end = 0
+    for match in tag.finditer(raw):
+        between = raw[end : match.start()]
+        pieces += [Piece(between, unescape(between)), Piece(match[0], tag=match[0])]
+        end = match.end()
+    return [*pieces, Piece(raw[end:], unescape(raw[end:]))]
+
+
+def marked(pieces: Sequence[Piece]) -> Marked:
+    """Return a text with marks for its tags: `<g1>` and `</g1>` for two that belong together, `<g2/>` for others."""
+    tags = [piece.tag for piece in pieces if piece.text is None]
+    partners = nested_pairs(tags)
     opened_by = {closing: opening for opening, closing in partners.items()}
-    letter = next(letter for letter in LETTERS if f"<{letter}" not in unescape(tag.sub("", raw)))
-    text, end, tags = "", 0, {}
-    for number, match in enumerate(found):
+    said = "".join(piece.text or "" for piece in pieces)
+    letters = itertools.chain("gxt", map("mark{}n".format, itertools.count()))
+    letter = next(letter for letter in letters if f"<{letter}" not in said and f"</{letter}" not in said)
+    text = ""
+    of_mark: dict[str, Piece] = {}
+    for piece in pieces:
+        if piece.text is not None:
+            text += piece.text
+            continue
+        number = len(of_mark)
         name = f"{letter}{opened_by.get(number, number) + 1}"
         mark = f"<{name}>" if number in partners else f"</{name}>" if number in opened_by else f"<{name}/>"
-        tags[mark] = match[0]
-        text += unescape(raw[end : match.start()]) + mark
-        end = match.end()
-    return Marked(text + unescape(raw[end:]), tags)
+        of_mark[mark] = piece
+        text += mark
+    return Marked(text, of_mark)
 
 
 def nested_pairs(tags: Sequence[str]) -> dict[int, int]:
@@ -89,19 +157,6 @@ def nested_pairs(tags: Sequence[str]) -> dict[int, int]:
     return partners
 
 
-def _is_nested(marks: Iterable[str]) -> bool:
-    """Say whether marks that belong together enclose whole others."""
-    opened: list[str] = []
-    for mark in marks:
-        if mark.endswith("/>"):
-            continue
-        if not mark.startswith("</"):
-            opened.append(mark[1:])
-        elif not opened or opened.pop() != mark[2:]:
-            return False
-    return not opened
-
-
 def has_words(text: str) -> bool:
     """Say whether there is anything to translate besides tags, numbers and signs."""
     return any(character.isalpha() for character in PLACEHOLDER.sub("", TAG.sub("", text)))
@@ -114,6 +169,29 @@ def apart(text: str) -> tuple[str, str, str]:
     return text[:start], inner, text[start + len(inner) :]
 
 
-def filled(parts: Parts, translations: Iterator[str]) -> str:
-    """Return a file with the translations of its slots, in their order."""
-    return "".join(part if isinstance(part, str) else part.write(next(translations)) for part in parts)
+def texts_of(parts: Parts) -> Iterator[str]:
+    """Yield the texts of slots, each before those inside of it."""
+    for part in parts:
+        if isinstance(part, Slot):
+            yield part.text
+            for inner in part.inside.values():
+                yield from texts_of(inner)
+
+
+def filled(parts: Parts, translations: Iterator[str]) -> Filled:
+    """Return a file with the translations of its slots, in the order of their texts."""
+    done: list[str] = []
+    lost = 0
+    for part in parts:
+        if isinstance(part, str):
+            done.append(part)
+            continue
+        written = part.write(next(translations))
+        if written is None:
+            lost, written = lost + 1, part.kept
+        for number, inner in part.inside.items():
+            of_inner = filled(inner, translations)
+            written = written.replace(HOLE.format(number), of_inner.text)
+            lost += of_inner.lost
+        done.append(written)
+    return Filled("".join(done), lost)

@@ -4,7 +4,19 @@ import html
 import re
 
 from tf_transformer.data.corpora.drawn import in_one_line
-from tf_transformer.data.corpora.slots import TAG, Parts, Slot, apart, has_words, marked, nested_pairs
+from tf_transformer.data.corpora.paragraphs import slots_of
+from tf_transformer.data.corpora.slots import (
+    TAG,
+    Marked,
+    Parts,
+    Piece,
+    Slot,
+    apart,
+    cut,
+    has_words,
+    marked,
+    nested_pairs,
+)
 
 TIME = re.compile(r"^[^\n]*-->[^\n]*\n", re.MULTILINE)
 BLANK, NUMBER = re.compile(r"\n[ \t]*\r?\n"), re.compile(r"\n\d+[ \t]*\r?\n\Z")
@@ -61,17 +73,15 @@ def _cue(content: str) -> Parts:
 
 def _lines(content: str) -> Parts:
     before, inner, after = apart(content)
-    found = marked(inner, str, CUE_TAG)
+    found = marked(cut(inner, str, CUE_TAG))
     lines, new_line = inner.count("\n") + 1, "\r\n" if "\r\n" in inner else "\n"
     text = in_one_line(found.text)
 
-    def write(translation: str) -> str:
+    def write(translation: str) -> str | None:
         restored = inner if translation == text else found.restored(translation, str)
-        if restored is None:
-            restored = found.restored(text, str) or inner
-        return restored if restored == inner else new_line.join(_in_lines(restored, lines))
+        return restored if restored in (None, inner) else new_line.join(_in_lines(restored, lines))
 
-    return [before, Slot(text, write), after]
+    return [before, Slot(text, write, inner), after]
 
 
 def _in_lines(text: str, count: int) -> list[str]:
@@ -128,18 +138,12 @@ def _pieces(text: str) -> list[tuple[str, bool]]:
 
 
 def _sentence(raw: str) -> Parts:
-    """Return the parts of a text with inline tags; those around all of it are none of the slot."""
-    before, inner, after = apart(raw)
-    if not has_words(html.unescape(WHOLE.sub("", inner))):
-        return [raw]
-    found = marked(inner, html.unescape, WHOLE)
-    text = in_one_line(found.text)
+    """Return the parts of a text with inline tags."""
+    return slots_of(cut(raw, html.unescape, WHOLE), _restored)
 
-    def write(translation: str) -> str:
-        restored = inner if translation == text else found.restored(translation, _escaped)
-        return inner if restored is None else restored
 
-    return [before, Slot(text, write), after]
+def _restored(found: Marked, translation: str, _: Piece | None) -> str | None:
+    return found.restored(translation, _escaped)
 
 
 def _escaped(text: str) -> str:

@@ -1,6 +1,5 @@
 """An .xliff as a file with slots: the targets that are missing."""
 
-import html
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -8,10 +7,10 @@ from xml.sax.saxutils import escape
 
 from tf_transformer.data.corpora.drawn import in_one_line
 from tf_transformer.data.corpora.languages import warn_of_other
-from tf_transformer.data.corpora.slots import TAG, Parts, Slot, apart, has_words, marked
+from tf_transformer.data.corpora.slots import TAG, Parts, Slot, apart, cut, has_words, marked
 from tf_transformer.data.corpora.xml_file import broken_xml, refusing_parser
+from tf_transformer.data.corpora.xml_tree import tag_at, xml_text
 
-REFERENCE = re.compile(r"&(?:#x[0-9a-fA-F]+|#\d+|lt|gt|amp|quot|apos);")
 CODED = re.compile(
     r"<((?:\w+:)?(?:bpt|ept|it|ph|sub|ut))\b(?:\"[^\"]*\"|'[^']*'|[^\"'>])*(?<!/)>.*?</\1\s*>|" + TAG.pattern, re.DOTALL
 )
@@ -70,10 +69,10 @@ def _edits(unit: Unit, raw: bytes, overwrites: bool) -> list[tuple[int, int, str
         return []
     there = raw[target.inner : target.close].decode() if target else ""
     content = raw[source.inner : source.close].decode()
-    if (there.strip() and not overwrites) or not has_words(_text(TAG.sub("", content))):
+    if (there.strip() and not overwrites) or not has_words(xml_text(TAG.sub("", content))):
         return []
     before, inner, after = apart(content)
-    found = marked(inner, _text, CODED)
+    found = marked(cut(inner, xml_text, CODED))
     last = unit.spans.get("seg-source", source)
     indent = re.search(rb"\n[ \t]*$", raw[: source.start]) if target is None else None
     if target is None:
@@ -86,15 +85,15 @@ def _edits(unit: Unit, raw: bytes, overwrites: bool) -> list[tuple[int, int, str
     if unit.name == "trans-unit":
         opening = f"{opening[:-1]} {STATE[unit.name]}>"
 
-    def write(translation: str) -> str:
-        restored = found.restored(translation, escape)
-        if restored is None:  # the translator lost a tag: what stays is the text of the source
-            restored = inner
-        new_line = indent[0].decode() if indent else ""
-        return f"{new_line}{opening}{before}{restored}{after}</target>"
+    def target_of(content: str) -> str:
+        return f"{indent[0].decode() if indent else ''}{opening}{before}{content}{after}</target>"
 
-    edits: list[tuple[int, int, str | Slot]] = [(start, end, Slot(in_one_line(found.text), write))]
-    tag = _tag(raw, unit.start)
+    def write(translation: str) -> str | None:
+        restored = found.restored(translation, escape)
+        return None if restored is None else target_of(restored)
+
+    edits: list[tuple[int, int, str | Slot]] = [(start, end, Slot(in_one_line(found.text), write, target_of(inner)))]
+    tag = tag_at(raw, unit.start)
     if unit.name == "segment":
         edits.append((*tag, _with_attribute(raw, tag, "state", "initial")))
     elif unit.is_approved:
@@ -119,7 +118,7 @@ def _units(raw: bytes, path: Path, edits: list[tuple[int, int, str | Slot]], lan
         if missing:
             warn_of_other(str(path), attributes.get(missing[1]), language)
         if missing and language and missing[0] in attributes and missing[1] not in attributes:
-            tag = _tag(raw, place)
+            tag = tag_at(raw, place)
             edits.append((*tag, _with_attribute(raw, tag, missing[1], language)))
         opened.append((name, place, units[-1] if opened and opened[-1][0] in STATE else None))
 
@@ -127,11 +126,11 @@ def _units(raw: bytes, path: Path, edits: list[tuple[int, int, str | Slot]], lan
         skipped.pop()
         name, place, unit = opened.pop()
         if unit is not None and name in ("source", "seg-source", "target"):
-            inner, close = _tag(raw, place)[1], parser.CurrentByteIndex
+            inner, close = tag_at(raw, place)[1], parser.CurrentByteIndex
             if raw[inner - 2 : inner] == b"/>":
                 unit.spans[name] = Span(place, inner, inner, inner)
             else:
-                unit.spans[name] = Span(place, inner, close, _tag(raw, close)[1])
+                unit.spans[name] = Span(place, inner, close, tag_at(raw, close)[1])
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     with broken_xml(path):
@@ -139,22 +138,8 @@ def _units(raw: bytes, path: Path, edits: list[tuple[int, int, str | Slot]], lan
     return units
 
 
-BYTES_TAG = re.compile(TAG.pattern.encode(), re.DOTALL)
-
-
-def _tag(raw: bytes, place: int) -> tuple[int, int]:
-    """Return where the tag that begins at a place begins and ends."""
-    found = BYTES_TAG.match(raw, place)
-    return place, found.end() if found else place
-
-
 def _with_attribute(raw: bytes, tag: tuple[int, int], name: str, value: str) -> str:
     """Return a tag with an attribute of a value."""
     text = raw[slice(*tag)].decode()
     without = re.sub(rf"\s+{name}\s*=\s*(\"[^\"]*\"|'[^']*')", "", text)
     return re.sub(r"\s*(/?>)$", lambda found: f' {name}="{escape(value)}"{found[1]}', without)
-
-
-def _text(raw: str) -> str:
-    """Return the text of XML that has no tags."""
-    return REFERENCE.sub(lambda found: html.unescape(found[0]), raw)

@@ -9,13 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tf_transformer.data.corpora.package import PROTECTED, refuse_trap
 from tf_transformer.data.corpora.table import BEGINS, Cells, Table, said_once
 from tf_transformer.errors import InputError, missing_extra
-
-PROTECTED = b"\xd0\xcf\x11\xe0"
-"""What an .xlsx with a password begins with, and an .xls."""
-LARGE, RATIO = 64 << 20, 200
-"""A part that is larger than this, and so many times as large as it is packed, is taken for a trap."""
 
 
 class Xlsx(Table):
@@ -57,7 +53,8 @@ def _book(path: Path) -> Iterator[Any]:
                 raise InputError(
                     f"{path} is protected by a password, or is an .xls: save it as .xlsx without a password"
                 )
-            _refuse_trap(path)
+            with zipfile.ZipFile(path) as package:
+                refuse_trap(package, path.stat().st_size, path)
             book = load_workbook(file, read_only=True, data_only=True)
             try:
                 yield book
@@ -68,14 +65,6 @@ def _book(path: Path) -> Iterator[Any]:
     except Exception as error:  # of zipfile, of the XML parser or of openpyxl, a dozen kinds
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise InputError(f"{path} is damaged, or no .xlsx: {reason}") from None
-
-
-def _refuse_trap(path: Path) -> None:
-    """Raise InputError for a workbook that is enormous when it is unpacked."""
-    with zipfile.ZipFile(path) as parts:
-        for part in parts.infolist():
-            if part.file_size > max(LARGE, RATIO * part.compress_size):
-                raise InputError(f"{path}: {part.filename} would become {part.file_size:,} bytes, and is not unpacked")
 
 
 def _texts(values: Iterable[Any]) -> list[str]:

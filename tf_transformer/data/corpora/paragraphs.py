@@ -1,0 +1,103 @@
+"""Text with tags as slots: a paragraph is one, or several if something in it separates texts."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from tf_transformer.data.corpora.drawn import in_one_line
+from tf_transformer.data.corpora.slots import (
+    BREAK,
+    HOLE,
+    Marked,
+    Parts,
+    Piece,
+    Slot,
+    apart,
+    has_words,
+    marked,
+    nested_pairs,
+)
+
+HOLES = re.compile(HOLE.format(r"(\d+)"))
+Restore = Callable[[Marked, str, Piece | None], str | None]
+"""Returns what stands in the file for a translation. The piece is the innermost tag around all of the text."""
+
+
+def slots_of(pieces: Sequence[Piece], restore: Restore, inside: Mapping[int, Parts] | None = None) -> Parts:
+    """Return the parts of a paragraph.
+
+    Args:
+        pieces: the paragraph.
+        restore: writes a translation.
+        inside: what belongs into the holes of the pieces.
+    """
+    return [part for some in _separated(pieces) for part in _slot(some, restore, inside or {})]
+
+
+def _separated(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+    """Yield the pieces of each text and, alone, what separates it from the next. A pair of tags is not cut."""
+    closes = _pairs(pieces)
+    waiting: list[Piece] = []
+    end = 0
+    for number, piece in enumerate(pieces):
+        end = max(end, closes.get(number, 0))
+        if piece.tag == BREAK and piece.text is None and number >= end:
+            yield waiting
+            yield [piece]
+            waiting = []
+        else:
+            waiting.append(piece)
+    yield waiting
+
+
+def _pairs(pieces: Sequence[Piece]) -> dict[int, int]:
+    """Return which pieces belong together, by the one that opens."""
+    places = [number for number, piece in enumerate(pieces) if piece.text is None]
+    found = nested_pairs([pieces[place].tag for place in places])
+    return {places[opening]: places[closing] for opening, closing in found.items()}
+
+
+def _slot(pieces: list[Piece], restore: Restore, inside: Mapping[int, Parts]) -> Parts:
+    """Return the parts of a text; tags at its ends and around all of it are none of the slot."""
+    closes = _pairs(pieces)
+    in_pair = {*closes, *closes.values()}
+    start, end = 0, len(pieces)
+    around = None
+
+    def is_outside(number: int) -> bool:
+        text = pieces[number].text
+        return not text.strip() if text is not None else number not in in_pair
+
+    while start < end:
+        if is_outside(start):
+            start += 1
+        elif is_outside(end - 1):
+            end -= 1
+        elif closes.get(start) == end - 1:
+            around = pieces[start]
+            start, end = start + 1, end - 1
+        else:
+            break
+    found = marked(pieces[start:end])
+    before, inner, after = apart(found.text)
+    if not has_words(inner):
+        return whole(_raw(pieces), inside)
+    text, kept = in_one_line(inner), _raw(pieces[start:end])
+
+    def write(translation: str) -> str | None:
+        return kept if translation == text else restore(found, before + translation + after, around)
+
+    holes = {int(match[1]): inside[int(match[1])] for match in HOLES.finditer(kept)}
+    slot = Slot(text, write, kept, holes)
+    return [*whole(_raw(pieces[:start]), inside), slot, *whole(_raw(pieces[end:]), inside)]
+
+
+def _raw(pieces: Sequence[Piece]) -> str:
+    return "".join(piece.raw for piece in pieces)
+
+
+def whole(raw: str, inside: Mapping[int, Parts]) -> Parts:
+    """Return text of a file with what belongs into its holes."""
+    parts: Parts = []
+    for number, piece in enumerate(HOLES.split(raw)):
+        parts += inside[int(piece)] if number % 2 else [piece]
+    return parts
