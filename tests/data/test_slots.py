@@ -144,6 +144,7 @@ def test_subtitles(tmp_path: Path, end: str) -> None:
     for name, content in (("a.srt", SRT), ("a.vtt", VTT)):
         content = content.replace("\n", end)
         assert translated(tmp_path / name, content, same)[0] == content
+    assert translated(tmp_path / "a.srt", "", upper) == ("", []) == translated(tmp_path / "a.vtt", "", upper)
     text, texts = translated(tmp_path / "a.srt", "\ufeff" + SRT.replace("\n", end), upper)
     assert len(texts) == 4 and texts[1:] == ["- Who is there?", "- It is me.", "No line between."]
     changed = SRT.replace("The first line\nand the second one.", "THE FIRST LINE\nAND THE SECOND ONE.")

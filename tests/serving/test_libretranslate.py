@@ -174,6 +174,7 @@ def test_settings_and_what_there_is_not(client, ask):
     settings = client.get("/frontend/settings").json()
     assert settings["language"]["target"] == {"code": "de", "name": "German"}
     assert settings["keyRequired"] is settings["filesTranslation"] is False
+    assert settings["supportedFilesFormat"] == []
     assert client.get("/health").json() == {"status": "ok"}
     assert "disabled" in ask(403, "/translate_file")["error"] and "disabled" in ask(403, "/suggest")["error"]
 

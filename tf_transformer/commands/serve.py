@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tf_transformer.commands.common.options import port, seconds
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
+from tf_transformer.config import DataConfig
+from tf_transformer.data.corpora.translated_file import ENDINGS, PLAIN, TranslatedFile
 from tf_transformer.errors import InputError, missing_extra
 from tf_transformer.runs.descriptions import is_run
 from tf_transformer.serving.http.origin import origins
@@ -15,6 +17,14 @@ from tf_transformer.serving.ports import Ports
 
 SUMMARY = "Serve an export with TensorFlow Serving's REST and gRPC APIs, and a page to try it (needs the extra serve)."
 EXAMPLE = "tf-transformer serve saved_models/toy"
+
+
+def _opened(name: str, raw: bytes, source: str | None, target: str) -> TranslatedFile:
+    return TranslatedFile(Path(name), False, DataConfig(source=source, target=target), raw)
+
+
+KINDS = (*ENDINGS, PLAIN), _opened
+"""The files that clients may send, and what opens them."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +86,7 @@ def run(options: argparse.Namespace) -> None:
     import_tensorflow(onednn=False)
     try:
         from tf_transformer.serving import server
+        from tf_transformer.serving.http.files import FileKinds
     except ModuleNotFoundError as error:
         raise missing_extra("serve", "serve", error) from None
     server.serve(
@@ -87,6 +98,7 @@ def run(options: argparse.Namespace) -> None:
         origins=allowed,
         access_log=options.access_log,
         keys=keys,
+        kinds=FileKinds(*KINDS),
     )
 
 

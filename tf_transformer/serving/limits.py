@@ -25,6 +25,7 @@ class Limits:
     max_terms: int = _limit(32, "most terms per sentence; more are refused with 400")
     max_term_tokens: int = _limit(256, "most tokens in the terms of a sentence; more are refused with 400")
     max_body: int = _limit(1 << 20, "most bytes per request; more are refused with 413")
+    max_file: int = _limit(10 << 20, "most bytes of a file that is translated; more are refused with 413")
     max_queue: int = _limit(128, "most requests at once, waiting or running; further ones are refused with 429")
     timeout: float = _limit(
         60.0, "seconds after which a request is given up and answered with 504, or a slow body with 408"
@@ -37,7 +38,15 @@ class Limits:
     batch_wait: float = _limit(1.0, "milliseconds that a sentence waits for others to share its batch")
 
     def __post_init__(self) -> None:
-        for name in ("max_sentences", "max_tokens", "max_sentence_bytes", "max_body", "max_queue", "max_batch_tokens"):
+        for name in (
+            "max_sentences",
+            "max_tokens",
+            "max_sentence_bytes",
+            "max_body",
+            "max_file",
+            "max_queue",
+            "max_batch_tokens",
+        ):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1. Received: {getattr(self, name)}")
         for name in ("max_terms", "max_term_tokens"):

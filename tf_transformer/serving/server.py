@@ -14,6 +14,7 @@ from grpc_health.v1.health_pb2 import HealthCheckResponse  # type: ignore[import
 
 from tf_transformer.errors import InputError
 from tf_transformer.serving.grpc_service import HEALTHY, make_server
+from tf_transformer.serving.http.files import FileKinds
 from tf_transformer.serving.http.middleware import ACCESS, LastAnswers
 from tf_transformer.serving.http.origin import Origins
 from tf_transformer.serving.http.rest import make_app
@@ -39,6 +40,7 @@ def serve(
     origins: Origins = frozenset(),
     access_log: bool = False,
     keys: Keys | None = None,
+    kinds: FileKinds | None = None,
 ) -> None:
     """Serve a model until SIGTERM or SIGINT. Requests in flight are then finished, and the process ends.
 
@@ -51,6 +53,7 @@ def serve(
         origins: the origins whose pages may use the server from a browser, besides its own.
         access_log: whether to log each request.
         keys: the keys that clients must give to translate; None for none.
+        kinds: the files that can be translated; None for none.
 
     Raises:
         InputError: there is no model, or a damaged one; or another server has taken an address meanwhile.
@@ -58,7 +61,7 @@ def serve(
     limits, keys = limits or Limits(), keys or Keys()
     model = ServedModel(path, name, limits, Metrics())
     logging.getLogger(ACCESS).setLevel(logging.INFO if access_log else logging.WARNING)
-    asyncio.run(_serve(model, ports, LastAnswers(make_app(model, origins, keys)), poll_seconds, keys))
+    asyncio.run(_serve(model, ports, LastAnswers(make_app(model, origins, keys, kinds)), poll_seconds, keys))
     # Python would wait for what still runs, such as a batch that nobody waits for or a version that is being loaded.
     logging.shutdown()
     os._exit(0)

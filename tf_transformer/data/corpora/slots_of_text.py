@@ -1,6 +1,7 @@
 """Subtitles and pages as files with slots: all of their text."""
 
 import html
+import itertools
 import re
 
 from tf_transformer.data.corpora.drawn import in_one_line
@@ -43,12 +44,21 @@ WHOLE = re.compile(
 """What becomes one mark in a text."""
 
 
+def lines(text: str) -> Parts:
+    """Return the parts of a .txt: each line that has words."""
+    parts: Parts = []
+    for line in text.splitlines(keepends=True):
+        before, inner, after = apart(line)
+        parts += [before, Slot(inner, str), after] if has_words(inner) else [line]
+    return parts
+
+
 def subtitles(text: str) -> Parts:
     """Return the parts of an .srt or .vtt: the text of each cue is a slot."""
     parts: Parts = []
     place = 0
     times = list(TIME.finditer(text))
-    for time, following in zip(times, [*times[1:], None], strict=True):
+    for time, following in itertools.zip_longest(times, times[1:]):
         # A cue ends at a blank line, and if there is none, before the number of the next one.
         end = BLANK.search(text, time.end() - 1, following.start() if following else len(text))
         stop = following.start() if following else len(text)

@@ -24,6 +24,8 @@ from tf_transformer.storage.lines import opened
 
 XLIFF, PAGES, SUBTITLES = (".xliff", ".xlf"), (".html", ".htm", ".xhtml"), (".srt", ".vtt")
 MARKDOWN = (".md", ".markdown")
+PLAIN = ".txt"
+"""Text, each of whose lines is translated; `takes` does not name it, because the command translates it as lines."""
 
 
 class Package(NamedTuple):
@@ -184,6 +186,8 @@ def _reader(name: str, overwrites: bool, data: DataConfig) -> Callable[[str, Pat
         return lambda text, path: slots_of_csv.parts_of(text, path, overwrites, data)
     if name.endswith(MARKDOWN):
         return slots_of_markdown.parts_of
+    if name.endswith(PLAIN):
+        return lambda text, _: slots_of_text.lines(text)
     return lambda text, _: slots_of_text.page(text) if name.endswith(PAGES) else slots_of_text.subtitles(text)
 
 

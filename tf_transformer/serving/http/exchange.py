@@ -25,14 +25,14 @@ async def read(request: Request, limits: Limits) -> dict[str, Any]:
     return json_form.parse(await read_bytes(request, limits))
 
 
-async def read_bytes(request: Request, limits: Limits) -> bytes:
-    """Return the body of a request.
+async def read_bytes(request: Request, limits: Limits, most: int | None = None) -> bytes:
+    """Return the body of a request, which may have `most` bytes, or else as many as the limits say.
 
     Raises:
         Refused: the body is too large or too slow.
         ClientDisconnect: the client has disconnected.
     """
-    most, seconds = limits.max_body, limits.timeout
+    most, seconds = most or limits.max_body, limits.timeout
     too_large = Refused(413, f"the body may have at most {most} bytes")
     if int(request.headers.get("content-length", "0")) > most:
         raise too_large

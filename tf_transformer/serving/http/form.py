@@ -1,9 +1,11 @@
 """Fields in the forms that clients of LibreTranslate send: JSON, or what a browser sends for an HTML form."""
 
+import asyncio
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import HTTP
-from typing import Any
+from pathlib import PurePath
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
@@ -12,26 +14,38 @@ from tf_transformer.serving.http import json_form
 from tf_transformer.serving.http.exchange import read_bytes
 from tf_transformer.serving.limits import Limits, Refused
 
+FILE = "file"
+"""The field that may hold a file."""
 URLENCODED, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 
 
-async def read_fields(request: Request, limits: Limits) -> dict[str, Any]:
-    """Return the fields of a request by name. What a form gives several times is a list.
+class Upload(NamedTuple):
+    """A file in a form."""
+
+    name: str
+    """without folders"""
+    content: bytes
+
+
+async def read_fields(request: Request, limits: Limits, most: int | None = None) -> dict[str, Any]:
+    """Return the fields of a request by name. What a form gives several times is a list, and a file an `Upload`.
+
+    The body may have `most` bytes, or else as many as the limits say.
 
     Raises:
         Refused: as `read_bytes`; or the body has another form, or is not UTF-8.
     """
-    body = await read_bytes(request, limits)
+    body = await read_bytes(request, limits, most)
     given = request.headers.get("content-type", "")
     kind = given.partition(";")[0].strip().lower()
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
         return json_form.parse(body)
     try:
-        pairs = parse_qsl(request.url.query, keep_blank_values=True, errors="strict")
+        pairs: list[tuple[str, str | Upload]] = [*parse_qsl(request.url.query, keep_blank_values=True, errors="strict")]
         if kind == URLENCODED:
             pairs += parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict")
         elif kind == MULTIPART:
-            pairs += _parts(given, body)
+            pairs += await asyncio.to_thread(_parts, given, body)
         elif body:
             raise Refused(
                 400,
@@ -50,14 +64,21 @@ async def read_fields(request: Request, limits: Limits) -> dict[str, Any]:
     return fields
 
 
-def _parts(kind: str, body: bytes) -> list[tuple[str, str]]:
+def _parts(kind: str, body: bytes) -> list[tuple[str, str | Upload]]:
     message = message_from_bytes(f"Content-Type: {kind}\r\n\r\n".encode("latin-1") + body, EmailMessage, policy=HTTP)
     if not message.is_multipart():
         raise ValueError("no boundary")
-    found = []
+    found: list[tuple[str, str | Upload]] = []
     for part in message.iter_parts():
         content = part.get_payload(decode=True)
         if not isinstance(content, bytes):
             raise ValueError("a part in parts")
-        found.append((str(part.get_param("name", "", "content-disposition")), content.decode("utf-8")))
+        name, file = str(part.get_param("name", "", "content-disposition")), part.get_filename()
+        is_file = name == FILE and file is not None
+        found.append((name, Upload(_plain(str(file)), content) if is_file else content.decode("utf-8")))
     return found
+
+
+def _plain(name: str) -> str:
+    """Return the name of a file without folders and what cannot be shown."""
+    return "".join(filter(str.isprintable, PurePath(name.replace("\\", "/")).name))[-100:]

@@ -9,7 +9,8 @@ from starlette.responses import Response
 from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.serving.http import origin
 from tf_transformer.serving.http.exchange import while_connected, write
-from tf_transformer.serving.http.form import read_fields
+from tf_transformer.serving.http.files import Files
+from tf_transformer.serving.http.form import FILE, Upload, read_fields
 from tf_transformer.serving.http.markup_blocks import Blocks
 from tf_transformer.serving.http.origin import Origins
 from tf_transformer.serving.http.texts import Document, Texts
@@ -32,10 +33,11 @@ class LibreTranslate:
         texts: translates texts by it.
         origins: of which pages may ask.
         keys: the keys that clients must give.
+        files: translates files; None refuses them.
     """
 
-    def __init__(self, model: ServedModel, texts: Texts, origins: Origins, keys: Keys):
-        self._model, self._texts, self._origins, self._keys = model, texts, origins, keys
+    def __init__(self, model: ServedModel, texts: Texts, origins: Origins, keys: Keys, files: Files | None):
+        self._model, self._texts, self._origins, self._keys, self._files = model, texts, origins, keys, files
 
     async def translate(self, request: Request) -> Response:
         """Translate a text or a list of them."""
@@ -90,8 +92,8 @@ class LibreTranslate:
                 "apiKeys": self._keys.are_wanted,
                 "keyRequired": self._keys.are_wanted,
                 "suggestions": False,
-                "filesTranslation": False,
-                "supportedFilesFormat": [],
+                "filesTranslation": self._files is not None,
+                "supportedFilesFormat": list(self._files.kinds.endings) if self._files else [],
                 "language": {side: _named(code) if code else None for side, code in codes.items()},
             }
         )
@@ -101,19 +103,44 @@ class LibreTranslate:
         return write({"status": "ok"})
 
     async def translate_file(self, request: Request) -> Response:
-        """Refuse a file, as LibreTranslate does where files are turned off."""
-        await self._fields(request)
-        raise Refused(403, "Files translation are disabled on this server: use tf-transformer translate --input FILE")
+        """Translate a file, and say where its translation can be downloaded."""
+        if self._files is None:
+            raise Refused(
+                403, "Files translation are disabled on this server: use tf-transformer translate --input FILE"
+            )
+        limits = self._model.limits
+        fields = await self._fields(request, limits.max_file + limits.max_body)
+        version = self._model.version
+        languages = _languages(version)
+        target, given = _known(languages, _text(fields, "target")), _text(fields, "source")
+        upload = fields.get(FILE)
+        if not isinstance(upload, Upload) or not upload.name:
+            raise Refused(400, "Invalid request: missing file parameter")
+        file = await self._files.opened(request, upload, None if given == "auto" else given, target)
+        if given == "auto":
+            text = "\n".join(file.texts)[: limits.max_body]
+            detected = await while_connected(request, self._model.run(lambda _: languages.detect(text)))
+            if not detected:
+                raise Refused(400, "no language of this model can be detected: give 'source'")
+            given = detected[0].language
+        source = _known(languages, given)
+        _check_direction(languages, source, target)
+        content, lost = upload.content, 0
+        if source != target:
+            asked = dict(zip(LANGUAGES, (languages.names[source], languages.names[target]), strict=True))
+            content, lost = await self._files.translated(request, version, file, asked)
+        url = self._files.kept(request, upload.name, target, content)
+        return write({"translatedFileUrl": url, "textsWithLostTags": lost})
 
     async def suggest(self, request: Request) -> Response:
         """Refuse a suggestion, as LibreTranslate does where these are turned off."""
         await self._fields(request)
         raise Refused(403, "Suggestions are disabled on this server.")
 
-    async def _fields(self, request: Request) -> dict[str, Any]:
-        """Return the fields of a request that may ask."""
+    async def _fields(self, request: Request, most: int | None = None) -> dict[str, Any]:
+        """Return the fields of a request that may ask, and whose body may have `most` bytes, or as many as usual."""
         origin.check(request.headers, self._origins)
-        fields = await read_fields(request, self._model.limits)
+        fields = await read_fields(request, self._model.limits, most)
         key = fields.get("api_key")
         self._keys.check(key if isinstance(key, str) and key else bearer(request.headers))
         return fields
@@ -131,12 +158,7 @@ class LibreTranslate:
         """Return for each text its translation and the others that were found. What is in the target language stays."""
         done = [(text, list[str]()) for text in texts]
         for source in dict.fromkeys(sources):
-            if target not in languages.targets(source):
-                raise Refused(
-                    400,
-                    f"{english_name(target)} ({target}) is not available as a target language from "
-                    f"{english_name(source)} ({source})",
-                )
+            _check_direction(languages, source, target)
         for source in dict.fromkeys(sources):
             if source == target:
                 continue
@@ -186,6 +208,15 @@ def _known(languages: Languages, asked: str) -> str:
     if code is None:
         raise Refused(400, f"{asked[:100]} is not supported: give one of {', '.join(languages.names)}"[:1000])
     return code
+
+
+def _check_direction(languages: Languages, source: str, target: str) -> None:
+    if target not in languages.targets(source):
+        raise Refused(
+            400,
+            f"{english_name(target)} ({target}) is not available as a target language from "
+            f"{english_name(source)} ({source})",
+        )
 
 
 def _count(given: Any) -> int | None:

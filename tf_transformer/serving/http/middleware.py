@@ -7,6 +7,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tf_transformer.serving.http.files import PATH as DOWNLOADS
 from tf_transformer.serving.http.libretranslate import PATHS
 from tf_transformer.serving.http.origin import Origins
 
@@ -53,7 +54,7 @@ class Cors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        is_api = scope["type"] == "http" and (scope["path"].startswith("/v1/") or scope["path"] in PATHS)
+        is_api = scope["type"] == "http" and (scope["path"].startswith(("/v1/", DOWNLOADS)) or scope["path"] in PATHS)
         await (self._allowing if is_api else self._app)(scope, receive, send)
 
 

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 from tf_transformer.runs.signatures import DEFAULT
 from tf_transformer.serving.http import json_form, origin, page_api
 from tf_transformer.serving.http.exchange import Handler, read, while_connected, write, write_error
+from tf_transformer.serving.http.files import PATH, FileKinds, Files
 from tf_transformer.serving.http.libretranslate import LibreTranslate
 from tf_transformer.serving.http.middleware import AccessLog, Cors
 from tf_transformer.serving.http.openapi import description
@@ -26,17 +27,21 @@ from tf_transformer.serving.model import ServedModel
 log = logging.getLogger(__name__)
 
 
-def make_app(model: ServedModel, origins: Origins = frozenset(), keys: Keys | None = None) -> ASGIApp:
+def make_app(
+    model: ServedModel, origins: Origins = frozenset(), keys: Keys | None = None, kinds: FileKinds | None = None
+) -> ASGIApp:
     """Return the application that serves a model to programs, to its own page and to pages of the given origins.
 
     Args:
         model: the model.
         origins: the origins.
         keys: the keys that whoever translates must give; None for none.
+        kinds: the files that can be translated; None for none.
     """
     texts, keys = Texts(model), keys or Keys()
     api = _Api(model, origins, texts, keys)
-    libre = LibreTranslate(model, texts, origins, keys)
+    files = Files(model, texts, kinds) if kinds else None
+    libre = LibreTranslate(model, texts, origins, keys, files)
     one, version = "/v1/models/{name}", "/v1/models/{name}/versions/{number}"
     page = page_api.PageApi(model, texts)
     routes = [Route(f"/{name}", page_api.file(name, kind)) for name, kind in page_api.FILES.items()]
@@ -67,6 +72,8 @@ def make_app(model: ServedModel, origins: Origins = frozenset(), keys: Keys | No
         Route("/healthz", api.health),
         Route("/readyz", api.readiness),
     ]
+    if files:
+        routes.append(Route(f"{PATH}{{name}}", api.counted(files.download)))
     app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _crash})
     # A redirect would send clients to an address that they have named themselves.
     app.router.redirect_slashes = False
