@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,26 @@ def test_the_python_of_the_page_for_keras_runs_and_prints_what_it_says(tmp_path,
                 assert line.startswith(name) and abs(float(line.split()[1]) - float(number)) <= 0.05
             else:
                 assert line == comment.partition(":")[0]
+
+
+def test_the_chinese_one_has_the_same_parts():
+    """Levels of headings, rows of tables, code, commands, links and numbers; the words are another language's."""
+    chinese = (ROOT / "README.zh.md").read_text("utf-8")
+
+    def parts(text):
+        code = re.findall(r"^```.*?^```$", text, flags=re.M | re.S)
+        text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+        lines = re.findall(r"^(#+|- \*\*|\||!)", text, flags=re.M)
+        links = sorted(link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith("README"))
+        numbers = Counter(re.findall(r"\d[\d,.]*\d|\d", text))
+        return code, lines, links, sorted(re.findall(r"`[^`]+`", text)), numbers - Counter(["11"])  # November
+
+    for of_english, of_chinese in zip(parts(README), parts(chinese), strict=True):
+        assert of_english == of_chinese
+    anchors = re.findall(r"\]\(#([\w-]+)\)", chinese)
+    assert len(anchors) == 4 and all(f'<a id="{anchor}"></a>\n\n## ' in chinese for anchor in anchors)
+    headings = re.findall(r"^## (.+)$", README, flags=re.M)
+    assert set(anchors) <= {heading.lower().replace(" ", "-") for heading in headings}
 
 
 def test_every_command_they_show_exists():
