@@ -102,6 +102,7 @@ def test_a_comparison_tells_what_differs_from_what_does_not():
     assert chrf.p_value < 0.01
     assert "bs:1000|seed:12345" in bleu.signature
     assert compare(good, also_good, references, "none")[0].p_value > 0.05
+    assert [one.p_value for one in compare(good, good, references, "none")] == [1.0, 1.0]
     # Turned round, the same difference.
     other, _ = compare(bad, good, references, "none")
     assert (other.score, other.other, other.p_value) == (bleu.other, bleu.score, bleu.p_value)

@@ -68,3 +68,9 @@ def test_every_page_is_in_the_navigation():
         name = page.relative_to(docs)
         name = name.parent / "index.md" if name.name == "README.md" else name
         assert name.as_posix() in named, f"{name} is in no section of zensical.toml"
+
+
+def test_code_in_a_list_belongs_to_it():
+    """On the site, what is indented by less than four spaces ends a list, and numbers start at 1 again."""
+    for page in (ROOT / "README.md", ROOT / "README.zh.md", *(ROOT / "docs").rglob("*.md")):
+        assert not re.findall(r"^ {1,3}```.*", page.read_text("utf-8"), flags=re.M), page

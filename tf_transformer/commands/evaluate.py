@@ -149,7 +149,8 @@ def _others(options: argparse.Namespace, data: DataConfig, pairs: Pairs) -> list
             )
         own_data = _data(chosen, options)
         split = {name: getattr(data, name) for name in ("held_out", "held_out_seed", "held_out_by", "tsv")}
-        if is_drawn(data) and any(getattr(own_data, name) != value for name, value in split.items()):
+        has_trained = chosen.described.config.data.corpus is not None  # an imported model has not
+        if has_trained and is_drawn(data) and any(getattr(own_data, name) != value for name, value in split.items()):
             log.warning("%s was trained with another split of the file, so it may have seen these sentences", other)
         data = dataclasses.replace(own_data, **split)
         if _split(data, options) != pairs:

@@ -101,7 +101,10 @@ def compare(
     signatures, results = PairedTest(systems, metrics, [references], test_type="bs")()
     found: dict[str, Any] = {name: results[name] for name in signatures}
     return [
-        Comparison(name, this.score, other.score, this.p_value, str(signatures[name]))
+        # Of equal scores, sacreBLEU gives the smallest p that there is.
+        Comparison(
+            name, this.score, other.score, this.p_value if this.score != other.score else 1.0, str(signatures[name])
+        )
         for name, (other, this) in found.items()
     ]
 
