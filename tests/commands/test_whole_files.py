@@ -19,6 +19,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("a.html").write_text(page("Open it.", "Wait a moment. Then go."))
     Path("a.txt").write_text("a b c\n")
+    Path("a.docx").write_text("no zip")
     Path("a.csv").write_text("source,target\none,\ntwo,zwei\n")
     Path("memory.tsv").write_text("Open it.\tÖffnen.\nThen go.\tDann los.\nX\t\n")
     segment = '<tuv xml:lang="{}"><seg>{}</seg></tuv>'
@@ -89,6 +90,8 @@ def test_a_memory_for_lines(
         (["--input", "a.txt", "--output", "b", "--memory", "memory.tmx"], "needs the languages"),
         (["--input", "a.html", "--output", "a.html"], "is named twice"),
         (["--input", "none.po", "--output", "b"], "none.po: No such file"),
+        (["--input", "a.PDF", "--output", "b"], "a.PDF cannot be translated as a file: save it as .docx"),
+        (["--input", "a.docx", "--output", "b"], "a.docx is damaged, or no .docx: File is not a zip file"),
     ],
 )
 def test_what_does_not_go_together(

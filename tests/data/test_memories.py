@@ -312,3 +312,11 @@ def test_a_catalogue_without_translations(tmp_path: Path) -> None:
     path = written(tmp_path / "a.po", 'msgid "a"\nmsgstr ""\n')
     with pytest.raises(InputError, match="a.po has no pair in split 'train'"):
         read(DataConfig(corpus=str(path)), "train")
+
+
+def test_a_file_without_translations_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.po"
+    path.write_text('msgid "a"\nmsgstr ""\n\n#, fuzzy\nmsgid "b"\nmsgstr "B"\n')
+    for split in ("train", "val"):
+        with pytest.raises(InputError, match=r"all that it has is left out \(1 untranslated, 1 fuzzy\)"):
+            read(DataConfig(corpus=str(path), source="en", target="de"), split)

@@ -14,6 +14,13 @@ from tf_transformer.errors import InputError
 
 NOT_OF_FILES = ("n_best", "scores", "line_numbers", "alignments", "mbr")
 """What writes lists instead of a text."""
+OTHERS = {
+    **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), ".csv"),
+    **dict.fromkeys((".doc", ".rtf", ".pdf", ".pages"), ".docx"),
+    **dict.fromkeys((".ppt", ".key"), ".pptx"),
+    ".epub": ".html",
+}
+"""Files that people have and that are neither text nor translated as files, and what they can be saved as."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +50,9 @@ def are_whole(options: argparse.Namespace) -> bool:
         InputError: some are; or the options do not fit.
     """
     whole = [name for name in options.input if TranslatedFile.takes(name)]
+    for name in options.input:
+        if other := OTHERS.get(Path(name).suffix.lower()):
+            raise InputError(f"{name} cannot be translated as a file: save it as {other}")
     if options.memory is not None and any(_given(options, name) for name in NOT_OF_FILES):
         raise InputError(f"--memory is for the best translations: give it without {_listed()}")
     if not whole:

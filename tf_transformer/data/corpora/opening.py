@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -158,7 +159,13 @@ def why_empty(data: DataConfig, split: str) -> str:
         return ""
     if files and not any(any(line_blocks(file, 1)) for file in files):
         return f": {files[0]} is empty"
-    if not isinstance(corpus, Drawn) or split == "train":
+    if not isinstance(corpus, Drawn):
+        return ""
+    left_out = Counter(row.why for row in corpus.rows() if row.source or row.target)
+    if left_out and not {"", "score"} & left_out.keys():
+        reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items())
+        return f": all that it has is left out ({reasons})"
+    if split == "train":
         return ""
     return (
         f": it has too few pairs for data.held_out={data.held_out}, the share that is drawn. Give text of its own by "
