@@ -47,7 +47,8 @@ def docx(body: str) -> bytes:
 
 def odt(body: str, styles: str = "") -> bytes:
     names = f'xmlns:text="{TEXT}" xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:draw="d"'
-    names += ' xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0" xmlns:x="x"'
+    names += ' xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0" xmlns:x="x" xmlns:fo="f"'
+    names += ' xmlns:loext="urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0"'
     content = f"<office:document-content {names}>{styles}<office:body>{body}</office:body></office:document-content>"
     return package({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content})
 
@@ -212,7 +213,8 @@ def test_a_slide() -> None:
     assert "<a:t>12</a:t>" in written and '<a:endParaRPr lang="en"/></a:p>' in written
 
 
-RSID = '<style:style style:name="T1" style:family="text"><style:text-properties x:rsid="1"/></style:style>'
+RSID = '<style:text-properties x:rsid="1" fo:language="de"/>'
+RSID = f'<style:style style:name="T1" style:family="text">{RSID}</style:style>'
 
 
 @pytest.mark.parametrize(
@@ -224,6 +226,9 @@ RSID = '<style:style style:name="T1" style:family="text"><style:text-properties 
             'A <text:s text:c="1"/>B <text:span text:style-name="T2">C</text:span> D',
         ),
         ('un<text:span text:style-name="T1">do</text:span>ne', ["undone"], "UNDONE"),
+        ("<text:a>a<text:tab/>3<text:tab/>b</text:a>", ["a", "b"], "<text:a>A<text:tab/>3<text:tab/>B</text:a>"),
+        ("<text:a>a<text:tab/>b</text:a> c", ['<g1>a<br id="2"/>b</g1> c'], "<text:a>A<text:tab/>B</text:a> C"),
+        ("<loext:content-control>a</loext:content-control>", ["a"], "<loext:content-control>A</loext:content-control>"),
         ("a<text:tab/>b<text:line-break/>c &amp; d", ["a", "b", "c & d"], "A<text:tab/>B<text:line-break/>C &amp; D"),
         (
             "a<text:note><x:y>1</x:y><text:note-body><text:p>Note</text:p></text:note-body></text:note> b",

@@ -56,12 +56,11 @@ def _pairs(pieces: Sequence[Piece]) -> dict[int, int]:
     return {places[opening]: places[closing] for opening, closing in found.items()}
 
 
-def _slot(pieces: list[Piece], restore: Restore, inside: Mapping[int, Parts]) -> Parts:
+def _slot(pieces: list[Piece], restore: Restore, inside: Mapping[int, Parts], around: Piece | None = None) -> Parts:
     """Return the parts of a text; tags at its ends and around all of it are none of the slot."""
     closes = _pairs(pieces)
     in_pair = {*closes, *closes.values()}
     start, end = 0, len(pieces)
-    around = None
 
     def is_outside(number: int) -> bool:
         text = pieces[number].text
@@ -77,6 +76,9 @@ def _slot(pieces: list[Piece], restore: Restore, inside: Mapping[int, Parts]) ->
             start, end = start + 1, end - 1
         else:
             break
+    outside = whole(_raw(pieces[:start]), inside), whole(_raw(pieces[end:]), inside)
+    if start and len(texts := list(_separated(pieces[start:end]))) > 1:
+        return [*outside[0], *(part for some in texts for part in _slot(some, restore, inside, around)), *outside[1]]
     found = marked(pieces[start:end])
     before, inner, after = apart(found.text)
     if not has_words(inner):
@@ -87,8 +89,7 @@ def _slot(pieces: list[Piece], restore: Restore, inside: Mapping[int, Parts]) ->
         return kept if translation == text else restore(found, before + translation + after, around)
 
     holes = {int(match[1]): inside[int(match[1])] for match in HOLES.finditer(kept)}
-    slot = Slot(text, write, kept, holes)
-    return [*whole(_raw(pieces[:start]), inside), slot, *whole(_raw(pieces[end:]), inside)]
+    return [*outside[0], Slot(text, write, kept, holes), *outside[1]]
 
 
 def _raw(pieces: Sequence[Piece]) -> str:

@@ -134,6 +134,8 @@ def marked(pieces: Sequence[Piece]) -> Marked:
         number = len(of_mark)
         name = f"{letter}{opened_by.get(number, number) + 1}"
         mark = f"<{name}>" if number in partners else f"</{name}>" if number in opened_by else f"<{name}/>"
+        if piece.tag == BREAK and "<br" not in said:
+            mark = f'<br id="{number + 1}"/>'  # which separates words
         of_mark[mark] = piece
         text += mark
     return Marked(text, of_mark)

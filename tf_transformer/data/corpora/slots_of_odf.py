@@ -12,8 +12,9 @@ from tf_transformer.data.corpora.xml_tree import Node, Source, xml_text
 PARAGRAPHS = frozenset({"text:p", "text:h"})
 HIDDEN = frozenset({"text:tracked-changes", "office:annotation"})
 """What has paragraphs that are not translated."""
-CONTAINERS = {"text:span", "text:a", "text:meta"}
+CONTAINERS = {"text:span", "text:a", "text:meta", "loext:content-control"}
 BREAKS = {"text:tab", "text:line-break"}
+UNSEEN = re.compile(r":(?:rsid|language|country|script|rfc-language-tag)(?:-\w+)?$")
 MOST_SPACES = 1000
 
 
@@ -31,12 +32,12 @@ def parts_of(text: str, path: Path) -> Parts:
 
 
 def _is_plain(style: Node) -> bool:
-    """Say whether a style of characters only says when they were written."""
+    """Say whether a style of characters only says when they were written, or in which language."""
     said = [name for child in style.children for name in child.attributes]
     return (
         style.attributes.keys() == {"style:name", "style:family"}
         and style.attributes["style:family"] == "text"
-        and all(name.endswith(":rsid") for name in said)
+        and all(UNSEEN.search(name) for name in said)
     )
 
 

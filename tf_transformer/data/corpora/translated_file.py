@@ -50,7 +50,8 @@ PACKAGES = (
         re.compile(r"ppt/(?:slides/slide|notesSlides/notesSlide|charts/chart|diagrams/(?:data|drawing))\d*\.xml"),
         slots_of_office.parts_of,
     ),
-    Package((".odt", ".odp"), re.compile(r"(?:content|styles)\.xml"), slots_of_odf.parts_of),
+    Package((".odt",), re.compile(r"(?:content|styles)\.xml"), slots_of_odf.parts_of),
+    Package((".odp",), re.compile(r"content\.xml"), slots_of_odf.parts_of),
 )
 ENDINGS = (
     *XLIFF,

@@ -21,6 +21,7 @@ NAMESPACES = {
     "urn:oasis:names:tc:opendocument:xmlns:text:1.0": "text",
     "urn:oasis:names:tc:opendocument:xmlns:office:1.0": "office",
     "urn:oasis:names:tc:opendocument:xmlns:style:1.0": "style",
+    "urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0": "loext",
 }
 """The names that we give to those that are read here. Programs that write files choose their own."""
 DEEPEST = 200
