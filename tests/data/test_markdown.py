@@ -175,6 +175,7 @@ def test_markup_is_the_same_after_a_translation(content: str) -> None:
         ("One thing", "*ein* [Ding](x) <b>", "\\*ein\\* \\[Ding\\](x) \\<b\\>"),
         ("| a |\n|-|\n| One thing |", "ein | Ding", "| a |\n|-|\n| ein \\| Ding |"),
         ("See **it** now", "Jetzt <g1>es</g1> sehen", "Jetzt **es** sehen"),
+        ("See **it** now", "请看<g1>这个。</g1>谢谢", "请看<strong>这个。</strong>谢谢"),
         ("See [it] now\n\n[it]: /u", "<g1>es</g1> sehen", "[es][it] sehen\n\n[it]: /u"),
     ],
 )

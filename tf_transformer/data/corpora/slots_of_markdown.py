@@ -35,6 +35,9 @@ BLOCKS = {
 }
 """A block for a text, how many texts it has and how many tokens, by what opens it; others are paragraphs."""
 PARAGRAPH = ("{}", 1, 3)
+STRESS = ("<em>", "<strong>", "<s>")
+ATTEMPTS = [(False, False, False), (False, False, True), (False, True, True), (True, False, True), (True, True, True)]
+"""Ways to write a text, the plainest first: with tags for stress, with backslashes in it, with one at its beginning."""
 NEXT_LINE = re.compile(r"(?:\r\n?|\n)[ \t>]*")
 
 
@@ -179,25 +182,27 @@ class _Reader:
             placed = found.placed(translation)
             if placed is None:
                 return None
-            wanted = "".join(
-                found.tags[piece].style if number % 2 else piece for number, (piece, _) in enumerate(placed)
-            ).strip()
-            outer = around.raw if around and around.tag in ("<em>", "<strong>", "<s>") else ""
-            for sign, begin in ((False, False), (False, True), (True, True)):
-                done = "".join(
-                    self._raw(found.tags[piece]) if number % 2 else SIGN.sub(r"\\\g<0>", piece) if sign else piece
-                    for number, (piece, _) in enumerate(placed)
-                )
+            outer = around.raw if around and around.tag in STRESS else ""
+            for in_html, sign, begin in ATTEMPTS:
+                done = wanted = ""
+                for number, (piece, _) in enumerate(placed):
+                    if number % 2:
+                        tag = self._written(found.tags[piece], in_html)
+                        done, wanted = done + tag.raw, wanted + tag.style
+                    else:
+                        done, wanted = done + (SIGN.sub(r"\\\g<0>", piece) if sign else piece), wanted + piece
                 done = BEGIN.sub(r"\g<0>\\", done) if begin else done
-                if self._read(outer + done + outer, kind, bool(outer)) == wanted:
+                if self._read(outer + done + outer, kind, bool(outer)) == wanted.strip():
                     return done
             return None
 
         return restore
 
-    def _raw(self, piece: Piece) -> str:
-        """Return what is written for a mark."""
-        return self._labels.get(piece.tag, piece.raw)
+    def _written(self, piece: Piece, in_html: bool) -> Piece:
+        """Return what is written for a mark. Signs of stress are not read beside a sign of Chinese, but tags are."""
+        if in_html and piece.tag.replace("/", "") in STRESS:
+            return piece._replace(raw=piece.tag, style=f"\0html_inline  {piece.tag} {{}}\0")
+        return piece._replace(raw=self._labels.get(piece.tag, piece.raw))
 
     def _read(self, written: str, kind: str, is_enclosed: bool) -> str | None:
         """Return the text of a block with the markup that is found in it; None if it is no block of its kind."""
