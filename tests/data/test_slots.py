@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
+from translate.filters import checks
 from translate.storage import po, xliff
 
 from tf_transformer.config import DataConfig
@@ -275,6 +276,9 @@ def test_a_catalogue(tmp_path: Path, end: str) -> None:
     assert translated(path, text, upper) == (text, [])
     assert 'msgstr "DONE"' in translated(path, text, upper, overwrites=True)[0]
     assert [unit.isfuzzy() for unit in po.pofile.parsestring(FILLED.encode()).units][1:5] == [True, True, False, False]
+    checker = checks.StandardChecker()  # that of pofilter
+    for unit in po.pofile.parsestring(text.encode()).units[1:3]:
+        assert checker.run_filters(unit).keys() <= {"simplecaps", "startcaps", "unchanged"}  # it is in upper case
     if shutil.which("msgfmt") and end == "\n":
         subprocess.run(["msgfmt", "--check", "-o", "/dev/null", "-"], input=text.encode(), check=True)
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 KEPT = re.compile(
     r"\$\$[^$]+\$\$|\$(?=[^\s$])[^$\n]*(?<=\S)\$(?!\d)"  # formulas
-    r"|\{\{.*?\}\}|\{%.*?%\}|\{[#:.][^{}\n]*\}"  # templates of sites, and attributes
-    r"|\[\^[^\]\s]+\]:?"  # footnotes
+    r"|\{\{.{,500}?\}\}|\{%.{,500}?%\}|\{[#:.][^{}\n]*\}"  # templates of sites, and attributes
+    r"|\[\^[^\]\s]{1,200}\]:?"  # footnotes
     r"|\A(?:\[![A-Za-z]+\]|\[[ xX]\](?=\s)|(?:!!!|\?\?\?)[^\n]*)"  # kinds of notes, and tasks
     r"|(?:\A|(?<=\n))(?::::[^\n]*|: )"  # notes and definitions
     r"|(?<![\w:]):[a-z][\w+-]*:(?![\w:])",  # emoji

@@ -34,11 +34,13 @@ HIDDEN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 """What is no text of a page, whatever it contains."""
+HIDING = re.compile(HIDDEN.pattern.partition(">.*?")[0], re.IGNORECASE)
+"""What begins it."""
 KEPT = re.compile(r"\btranslate\s*=\s*[\"']?no\b|\bclass\s*=\s*[\"'][^\"']*\bnotranslate\b", re.IGNORECASE)
 """What says of an element that it is not translated."""
 WHOLE = re.compile(
-    rf"<(?P<kept>\w+)\b[^>]*(?:{KEPT.pattern})[^>]*>.*?</(?P=kept)\s*>|"
-    rf"{HIDDEN.pattern}|{TAG.pattern}",
+    rf"<(?P<kept>\w+)\b[^>]*(?:{KEPT.pattern})[^>]*>.{{0,9999}}?</(?P=kept)\s*>|"
+    rf"{HIDDEN.pattern.replace('.*?', '.{0,9999}?')}|{TAG.pattern}",
     re.DOTALL | re.IGNORECASE,
 )
 """What becomes one mark in a text."""
@@ -127,6 +129,7 @@ def _pieces(text: str) -> list[tuple[str, bool]]:
     tags = list(TAG.finditer(text))
     closes = nested_pairs([tag[0].lower() for tag in tags])
     place = number = 0
+    unclosed: set[str] = set()
     while number < len(tags):
         tag = tags[number]
         if tag.start() < place:
@@ -135,8 +138,12 @@ def _pieces(text: str) -> list[tuple[str, bool]]:
         if tag.start() > place:
             found.append((text[place : tag.start()], True))
         end = tag.end()
-        if hidden := HIDDEN.match(text, tag.start()):
-            end = hidden.end()
+        name = tag[0][1:].partition(">")[0].split()[:1]
+        if name and name[0].lower() not in unclosed and HIDING.match(tag[0]):
+            if hidden := HIDDEN.match(text, tag.start()):
+                end = hidden.end()
+            else:
+                unclosed.add(name[0].lower())  # nor is any after it, and each search would go to the end
         elif KEPT.search(tag[0]) and number in closes:
             end = tags[closes[number]].end()
         found.append((text[tag.start() : end], INLINE.match(tag[0]) is not None))
