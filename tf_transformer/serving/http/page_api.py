@@ -16,7 +16,7 @@ from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import ServedModel
 from tf_transformer.serving.version import Version
 
-SCRIPTS = ("page.js", "parts.js", "attention.js", "steps.js")
+SCRIPTS = ("page.js", "parts.js", "ask.js", "attention.js", "steps.js")
 FILES = {"": "text/html", "page.css": "text/css", **dict.fromkeys(SCRIPTS, "text/javascript")}
 """The files of the page, of which the first is index.html."""
 HEADERS = {

@@ -1,14 +1,14 @@
 // The form and the translation. Each panel of a sentence has a script of its own, and none of these knows another.
 import { drawAttention } from "./attention.js";
-import { ask, cell, find, problemOf, row } from "./parts.js";
+import { ask, askModel, problemOf } from "./ask.js";
+import { cell, find, row } from "./parts.js";
 import { drawSteps } from "./steps.js";
 
 const SHORT = 200; // characters of a sentence whose attention is shown without being asked for
 let waiting = null;
 let hasSteps = false; // whether the model shows the steps of its search
 
-fetch("page/model")
-  .then((response) => response.json())
+askModel()
   .then(showModel)
   .catch((error) => showProblem(problemOf(error)));
 
@@ -38,9 +38,10 @@ async function translate(text) {
   try {
     const more = chosen();
     const glossary = terms();
-    const answer = await ask("translate", text, { ...more, glossary }, mine.signal);
+    const showAnswer = (answer) => show(answer, more, Object.keys(glossary).length > 0, mine.signal);
+    const answer = await ask("translate", text, { ...more, glossary }, mine.signal, showAnswer);
     showModel(answer.model);
-    show(answer, more, Object.keys(glossary).length > 0, mine.signal);
+    showAnswer(answer);
   } catch (error) {
     if (mine === waiting) {
       find("result").hidden = true;
@@ -60,7 +61,7 @@ function showModel({ name, version, source, target, languages, has_steps: has, h
   find("terms").hidden = !hasTerms;
   const isOfSeveral = languages.length > 0;
   const direction = source && target && !isOfSeveral ? `, ${source} to ${target}` : "";
-  find("model").textContent = `${name}${direction}, version ${version}`;
+  find("model").textContent = `${name}${direction}${version ? `, version ${version}` : ""}`;
   find("languages").hidden = !isOfSeveral;
   offer(find("source_language"), languages, source);
   offer(find("target_language"), languages, target);

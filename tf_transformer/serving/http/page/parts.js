@@ -1,28 +1,14 @@
-// What the parts of the page have in common: requests, problems, tokens, and parts of tables.
+// What the parts of the page have in common: panels that are filled, tokens, and parts of tables.
+import { ask, problemOf, WAITING } from "./ask.js";
+
 export const find = (id) => document.getElementById(id);
-
-export async function ask(path, text, more, signal) {
-  const response = await fetch(`page/${path}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ text, ...more }),
-    signal,
-  });
-  const answer = await response.json().catch(() => ({ error: `The server's answer cannot be read (status ${response.status}).` }));
-  if (!response.ok || answer.error) throw new Error(answer.error);
-  return answer;
-}
-
-export function problemOf(error) {
-  return error instanceof TypeError ? "The server does not answer. Is it still running?" : error.message;
-}
 
 // Asks for what a panel shows, and draws it. What goes wrong is said in the panel, where it can be tried again.
 export async function fill(panel, path, text, more, signal, draw) {
   const [said, again, drawn] = ["said", "again", "drawn"].map((name) => panel.querySelector(`.${name}`));
   const isAgain = document.activeElement === again;
   said.className = "said";
-  said.textContent = "The server computes it \u2026";
+  said.textContent = WAITING;
   again.hidden = true;
   if (isAgain) panel.querySelector("summary").focus(); // the button that was pressed is gone
   try {
