@@ -8,6 +8,7 @@ case ${1:-} in
     *) echo "usage: sh scripts/test.sh [--long]" >&2; exit 2 ;;
 esac
 sh scripts/install.sh "[test]"
+if command -v npm > /dev/null; then npm ci --prefix web --silent; fi # without it, tests of the export for browsers skip
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 .venv/bin/mypy

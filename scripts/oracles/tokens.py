@@ -2,16 +2,23 @@
 
     python scripts/oracles/tokens.py make FOLDER --text FILE...      # where transformers and sentencepiece are
     python scripts/oracles/tokens.py compare FOLDER                  # where tf_transformer is
+    python scripts/oracles/tokens.py scripts FOLDER                  # where Node and Chromium are too
 
 Each kind of model is also made with tokenizer.json alone, and then compared with the library tokenizers.
+The last compares the tokenizer of the export for browsers with SentencePiece, on the same lines.
 The lines are those of the files and as many made-up ones: words of 24 scripts, digits, punctuation, emoji, characters
 of several code points, odd spaces. Half of all lines train the SentencePiece models, all are tokenised.
 """
 
 import argparse
+import functools
+import http.server
 import itertools
 import json
 import random
+import shutil
+import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +33,22 @@ SCRIPTS = {
 ODD = ["  ", "\u00a0", "\u3000", "\u200b", "\u00ad", "e\u0301", "\ufb01", "\uff21\uff22", "\u2026", "\U0001f600",
        "\U0001f468\u200d\U0001f469\u200d\U0001f467", "<unk>", "</s>", "\u2581", "&amp;", "\u2028", "\t"]  # fmt: skip
 SIZE = 12_000
+KINDS = ("marian", "m2m100", "nllb")
 
 
 def main() -> None:
     """Make the folders with transformers, or compare with them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=("make", "compare"))
+    parser.add_argument("task", choices=("make", "compare", "scripts"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--text", type=Path, nargs="+", default=[])
     options = parser.parse_args()
     if options.task == "make":
         make(options.folder, options.text)
-    else:
+    elif options.task == "compare":
         compare(options.folder)
+    else:
+        compare_scripts(options.folder)
 
 
 def make(folder: Path, files: list[Path]) -> None:
@@ -127,19 +137,12 @@ def compare(folder: Path) -> None:
     """Print for each kind how many lines get the same ids, and some that do not."""
     import tensorflow as tf
 
-    from tf_transformer.importers import m2m100, marian
     from tf_transformer.importers.vocabulary import Vocabulary
     from tf_transformer.tokenizers import Tokenizer
 
-    sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 2, "activation_function": "relu"}
-    sizes |= {f"{side}_{name}": 1 for side in ("encoder", "decoder") for name in ("attention_heads", "ffn_dim")}
-    sizes |= {"scale_embedding": True}
-    for name, kind in itertools.product(("", "_alone"), ("marian", "m2m100", "nllb")):
-        place, module = folder / f"{kind}{name}", marian if kind == "marian" else m2m100
-        config = json.loads((place / "config.json").read_text())
-        padding = {"pad_token_id": config["vocab_size"] - 1} if kind == "marian" else {}
-        (place / "config.json").write_text(json.dumps(config | sizes | padding))
-        imported = module.read(place)
+    for name, kind in itertools.product(("", "_alone"), KINDS):
+        place = folder / f"{kind}{name}"
+        imported, config = _imported(kind, place)
         said = json.loads((place / "ids.json").read_text())
         file = "source.model" if kind == "marian" else "tokenizer.model"
         size = imported.config.model.input_vocab_size
@@ -164,6 +167,65 @@ def compare(folder: Path) -> None:
         print(f"{place.name}: {equal} of {count} lines equal, {equal / count:.4%}; {others}")
         for line, pieces in [row for row in different if row[0] not in spelled][:8]:
             print("   ", ascii(line)[:300], ascii(pieces)[:300])
+
+
+def compare_scripts(folder: Path) -> None:
+    """Print for each kind how many lines get the ids of SentencePiece in Node and in Chromium, and some that do not."""
+    from playwright.sync_api import sync_playwright
+
+    from tf_transformer.export import web
+    from tf_transformer.tokenizers.vocabulary import Vocabulary
+
+    node = Path(__file__).parents[2] / "tests" / "export" / "web" / "tokens.mjs"
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(http.server.SimpleHTTPRequestHandler, directory=web.SCRIPTS)
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for kind in KINDS:
+        imported, _ = _imported(kind, folder / kind)
+        model = imported.tokenizers["source.model" if kind == "marian" else "tokenizer.model"]
+        (folder / kind / "web.model").write_bytes(model)
+        size = imported.config.model.input_vocab_size
+        lines = json.loads((folder / kind / "ids.json").read_text())["lines"]
+        expected = Vocabulary(model, vocab_size=size).encode(lines)
+        one = {"model": str(folder / kind / "web.model"), "size": size, "lines": lines, "ids": []}
+        given = json.dumps({"blanks": web.BLANKS, "of": [one]})
+        done = subprocess.run(
+            ["node", str(node), str(web.SCRIPTS)], input=given, capture_output=True, text=True, check=True
+        )
+        found = {"Node": json.loads(done.stdout)[0]["ids"]}
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            page = browser.new_page()
+            page.goto(f"http://127.0.0.1:{server.server_port}/files.js")
+            found["Chromium"] = page.evaluate(
+                """async ([model, size, blanks, lines]) => {
+                  const {Vocabulary} = await import("/vocabulary.js");
+                  const vocabulary = new Vocabulary(Uint8Array.from(model), size, blanks);
+                  return lines.map((line) => vocabulary.encode(line));
+                }""",
+                [list(model), size, web.BLANKS, lines],
+            )
+            browser.close()
+        for where, ids in found.items():
+            different = [line for line, *both in zip(lines, ids, expected, strict=True) if both[0] != both[1]]
+            print(
+                f"{kind}, {where}: {len(lines) - len(different)} of {len(lines)} lines equal",
+                *map(ascii, different[:8]),
+            )
+
+
+def _imported(kind: str, place: Path) -> tuple[Any, dict[str, Any]]:
+    """Import a folder, with the sizes that its settings lack, and return it with the settings."""
+    from tf_transformer.importers import m2m100, marian
+
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 2, "activation_function": "relu"}
+    sizes |= {f"{side}_{name}": 1 for side in ("encoder", "decoder") for name in ("attention_heads", "ffn_dim")}
+    sizes |= {"scale_embedding": True}
+    config = json.loads((place / "config.json").read_text())
+    padding = {"pad_token_id": config["vocab_size"] - 1} if kind == "marian" else {}
+    (place / "config.json").write_text(json.dumps(config | sizes | padding))
+    return (marian if kind == "marian" else m2m100).read(place), config
 
 
 def _made_up() -> Any:

@@ -3,8 +3,9 @@
 import argparse
 import importlib
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tf_transformer import config
 from tf_transformer.commands.common.checks import check_place
@@ -12,9 +13,10 @@ from tf_transformer.commands.common.chosen_model import add_search, search_given
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.commands.common.resolve import warn_of_idle
 from tf_transformer.errors import InputError, missing_extra
+from tf_transformer.export import web_runtime
 from tf_transformer.storage.atomic import refuse_inside
 
-SUMMARY = "Write a run as a SavedModel from strings to strings, or for LiteRT or CTranslate2."
+SUMMARY = "Write a run as a SavedModel from strings to strings, or for LiteRT, browsers or CTranslate2."
 EXAMPLE = "tf-transformer export --run-dir runs/toy --output saved_models/toy/1"
 
 
@@ -31,6 +33,10 @@ class Format(NamedTuple):
     """why it takes no other type than float32, where it takes none"""
     quantizes: bool = False
     """whether it has weights of fewer bits, by `--quantize`"""
+    extra: str | None = None
+    """the extra that installs the package, where it is not called like the format"""
+    check: Callable[[], Any] | None = None
+    """what refuses before TensorFlow is imported, if something else is missing"""
 
 
 QUANTIZED = ("int8", "float16", "float32")
@@ -48,6 +54,14 @@ FORMATS = {
         no_dtype="LiteRT takes --quantize instead",
         quantizes=True,
     ),
+    "web": Format(
+        "browsers, as a page that translates without a server",
+        package="ai_edge_litert",
+        no_dtype="LiteRT takes --quantize instead",
+        quantizes=True,
+        extra="litert",
+        check=web_runtime.find,
+    ),
 }
 
 
@@ -62,7 +76,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", required=True, metavar="DIR", help="a new folder, such as saved_models/NAME/1")
     runtimes = ", or ".join(
-        form.runtime + (f" (needs the extra {name})" if form.package else "") for name, form in FORMATS.items()
+        form.runtime + (f" (needs the extra {form.extra or name})" if form.package else "")
+        for name, form in FORMATS.items()
     )
     parser.add_argument(
         "--format",
@@ -80,7 +95,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quantize",
         choices=QUANTIZED,
-        help="type of the weights, for --format litert; int8 is the fastest and a quarter of the size "
+        help="type of the weights, for --format litert or web; int8 is the fastest and a quarter of the size "
         f"(default: {QUANTIZED[0]})",
     )
     add_search(parser, "of the export, which cannot be changed later in a SavedModel")
@@ -107,9 +122,11 @@ def run(options: argparse.Namespace) -> None:
     if len(runs) > 1 and options.format != "saved_model":
         raise InputError(f"only a SavedModel holds an ensemble: give one --run-dir. Received: {len(runs)}")
     if options.quantize and not form.quantizes:
-        raise InputError(f"--quantize is for --format litert. Received: --format {options.format}")
+        raise InputError(f"--quantize is for --format litert and web. Received: --format {options.format}")
     if form.package and importlib.util.find_spec(form.package) is None:
-        raise missing_extra(f"--format {options.format}", options.format)
+        raise missing_extra(f"--format {options.format}", form.extra or options.format)
+    if form.check:
+        form.check()
     resolved = config.override(trained.config, *given.values())
     warn_of_idle(resolved, given.values())
     decoding = resolved.decoding

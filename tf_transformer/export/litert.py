@@ -53,15 +53,21 @@ def export(
     if output.exists():
         raise InputError(f"{output} exists: give another --output, or remove it")
     run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
+    with atomic_write(output) as beside:
+        description = save_run(run, beside, decoding, quantize)
+        readme = litert_card(output.name, description, OF_LITERT.as_posix())
+        (beside / "README.md").write_text(readme, "utf-8")
+    return output
+
+
+def save_run(run: RunDirectory, path: Path, decoding: DecodingConfig | None, quantize: str) -> dict[str, Any]:
+    """Write the best checkpoint of a run and its tokenizers to a new folder, and return their description."""
     decoding = decoding or run.config.decoding
     model = build_model(run.config)
     description = run.description | {"checkpoint": restore_best(run, model), "dtype": quantize}
     description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding)}
-    with atomic_write(output) as beside:
-        save(model, *tokenizers_of(run), description, beside, quantize)
-        readme = litert_card(output.name, description, OF_LITERT.as_posix())
-        (beside / "README.md").write_text(readme, "utf-8")
-    return output
+    save(model, *tokenizers_of(run), description, path, quantize)
+    return description
 
 
 def save(

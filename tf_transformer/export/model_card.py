@@ -55,6 +55,41 @@ or a small board does with these files.
 [{description}]({description}) has what it must know in `litert`, and the whole configuration, the data and the metrics.
 """
 
+WEB_CARD = """\
+# {source} to {target}, in a browser
+
+A page that translates in the browser itself: a Transformer, its SentencePiece models, and LiteRT in WebAssembly.
+Written by tf_transformer {version} with TensorFlow {tensorflow}.
+
+| | |
+|---|---|
+{summary}
+
+Any web server serves the folder, such as `python -m http.server` in it. A browser does not run it from a file without
+one. It needs nothing from elsewhere, and works without a network once it has been loaded from `https://` or localhost.
+
+A page of your own translates like this:
+
+```html
+<script type="module">
+  import {{Translator}} from "./translator.js";
+
+  const translator = await Translator.load("./");
+  const [{{translations}}] = await translator.translate(["..."], {{n: 4}});
+  console.log(translations[0].text, translations[0].score);
+</script>
+```
+
+The page docs/devices.md of tf_transformer says more. [{description}]({description}) has the whole configuration, the
+data and the metrics. The scripts of the page are those of tf_transformer, under the Apache License 2.0;
+[runtime/LICENSE](runtime/LICENSE) says whose LiteRT is. The licence of the model is in the table above if it is known.
+"""
+
+
+def web_card(description: dict[str, Any], file: str) -> str:
+    """Return the README of an export for browsers; the arguments are as in `card`."""
+    return WEB_CARD.format(description=file, **_facts(description, "between any of {listed} as chosen on the page"))
+
 
 def litert_card(folder: str, description: dict[str, Any], file: str) -> str:
     """Return the README of an export for LiteRT; the arguments are as in `card`."""

@@ -1,0 +1,370 @@
+"""The export for browsers: its tokenizer, model and search in Node against Python, and its page in Chromium."""
+
+import contextlib
+import dataclasses
+import functools
+import gzip
+import http.server
+import io
+import itertools
+import json
+import random
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece
+import tensorflow as tf
+from playwright.sync_api import expect, sync_playwright
+
+from tf_transformer import PRESETS, Transformer
+from tf_transformer.commands.main import main
+from tf_transformer.config import TokenizerConfig
+from tf_transformer.data.corpora import toy
+from tf_transformer.errors import InputError
+from tf_transformer.export import litert, web, web_runtime
+from tf_transformer.litert import Translator
+from tf_transformer.litert.encoding import tokenised
+from tf_transformer.runs.descriptions import FORMAT_VERSION
+from tf_transformer.tokenizers import Tokenizer, train_tokenizer
+from tf_transformer.tokenizers.vocabulary import SPACE_MARK, Vocabulary
+
+HERE = Path(__file__).parent / "web"
+WEB = Path(__file__).parents[2] / "web"
+MILLISECONDS = 60_000
+PAIRS = toy.pairs("train")[:300]
+SOURCES = [source for source, _ in PAIRS]
+ODD = [
+    *("", " ", "\u200b", "  a  b ", "日本語 — naïve ☃ \u2581x", "a" * 57, "\ud800 lone"),
+    *("10² ½ ，", "\u1100\u1161\u11a8", "<unk>", "<0x41>", "</s> a", ">>de<< a", "e\u0301"),
+    *("\ufeffa\u0000", "👨\u200d👩\u200d👧", "a\u2028b\tc", "\U0010ffff\ue000"),
+]
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="there is no Node")
+needs_litert = pytest.mark.skipif(
+    not (WEB / web_runtime.PACKAGE).is_dir(), reason="LiteRT.js is not installed: npm ci --prefix web"
+)
+
+
+def in_node(script, folder, given):
+    done = subprocess.run(
+        [NODE, str(HERE / script), str(folder)],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@needs_litert
+def test_the_scripts_have_the_types_that_they_say():
+    done = subprocess.run(["npx", "tsc"], cwd=WEB, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_version_is_the_pinned_one():
+    wanted = json.loads((WEB / "package.json").read_text())["dependencies"]["@litertjs/core"]
+    locked = json.loads((WEB / "package-lock.json").read_text())["packages"]["node_modules/@litertjs/core"]
+    assert wanted == locked["version"] == web_runtime.VERSION
+    assert locked["integrity"]
+
+
+# Tokenizers: what this project trains, and what SentencePiece has besides.
+TRAINED = [
+    ("bpe", "nfc", True),
+    ("unigram", "nfc", True),
+    ("unigram", "nmt_nfkc_cf", False),
+    ("bpe", "identity", False),
+    ("char", "nfc", False),
+    ("word", "nmt_nfkc", True),
+]
+OTHERS = [
+    {"user_defined_symbols": ["<x>", "gives a", "☃"], "model_type": "unigram"},
+    {"user_defined_symbols": ["<x>", "gives a", "☃"], "model_type": "bpe"},
+    {"treat_whitespace_as_suffix": True, "model_type": "unigram"},
+    {"treat_whitespace_as_suffix": True, "model_type": "word"},
+    {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "model_type": "bpe"},
+    {"remove_extra_whitespaces": False, "model_type": "unigram", "unk_surface": " ?? "},
+]
+
+
+def made_up(count):
+    """Lines of any characters."""
+    rng = random.Random(3)
+    places = [(0x20, 0x250), (0x250, 0x3000), (0x3000, 0xD800), (0xE000, 0x11000), (0x11000, 0x20000)]
+    for _ in range(count):
+        yield "".join(chr(rng.randrange(*rng.choice(places))) for _ in range(rng.randrange(1, 30)))
+
+
+@pytest.fixture(scope="module")
+def tokenised_in_node(tmp_path_factory):
+    """By kind of tokenizer and the number of its pieces that are not in use: the ids and texts of Node and Python."""
+    folder, text = tmp_path_factory.mktemp("tokenizers"), list(itertools.chain.from_iterable(PAIRS))
+    lines = [*SOURCES[:50], *ODD, *made_up(300), "<x>gives a☃ x <x>", " ".join(SOURCES[:9])]
+    rng = random.Random(5)
+    asked, expected = [], {}
+    for number, kind in enumerate([*TRAINED, *OTHERS]):
+        file = folder / f"{number}.model"
+        file.write_bytes(tokenizer_of(kind, text, folder))
+        for unused in (0, 31):
+            size = Vocabulary.load(file).vocab_size - unused
+            vocabulary = Vocabulary.load(file, vocab_size=size)
+            ids = [[rng.randrange(size) for _ in range(rng.randrange(9))] for _ in range(300)]
+            ids += [[rng.randrange(4, min(264, size)) for _ in range(6)] for _ in range(200)]
+            asked.append({"model": str(file), "size": size, "lines": lines, "ids": ids})
+            texts = [vocabulary.processor.decode([id for id in row if id == 1 or id > 3]) for row in ids]
+            texts = [text.replace(SPACE_MARK, " ").removeprefix(" ") for text in texts]
+            expected[str(kind), unused] = {"ids": tokenised(vocabulary, lines), "texts": texts}
+    said = in_node("tokens.mjs", web.SCRIPTS, {"blanks": web.BLANKS, "of": asked})
+    return {key: (ours, theirs) for (key, theirs), ours in zip(expected.items(), said, strict=True)}
+
+
+def tokenizer_of(kind, text, folder):
+    """A SentencePiece model; byte_fallback and the like are those of `kind`."""
+    if isinstance(kind, tuple):
+        model_type, normalization, byte_fallback = kind
+        options = {"model_type": model_type, "normalization": normalization, "byte_fallback": byte_fallback}
+        return train_tokenizer(text, TokenizerConfig(vocab_size=400, **options), ["de"])
+    options = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3, "hard_vocab_limit": False, "minloglevel": 2}
+    model = io.BytesIO()
+    trainer = sentencepiece.SentencePieceTrainer
+    trainer.train(sentence_iterator=iter(text), model_writer=model, vocab_size=300, **options, **kind)
+    return model.getvalue()
+
+
+@needs_node
+@pytest.mark.parametrize("what", ["ids", "texts"])
+@pytest.mark.parametrize("unused", [0, 31])
+@pytest.mark.parametrize("kind", [*TRAINED, *OTHERS], ids=str)
+def test_the_tokenizer_is_that_of_sentencepiece(tokenised_in_node, kind, unused, what):
+    ours, theirs = tokenised_in_node[str(kind), unused]
+    assert ours[what] == theirs[what]
+
+
+# Models of random weights: of each kind of what an encoder and a decoder may have, and one of several languages.
+KINDS = [
+    {"norm": "pre", "share_embeddings": "all", "activation": "gelu", "positions": "learned", "max_positions": 67},
+    {"positions": "m2m100", "num_decoder_layers": 1, "output_bias": True, "key_dim": 5, "value_dim": 3},
+    {"share_embeddings": "all", "languages": ("en", "de", "fr")},
+]
+SEARCHES = [
+    {},
+    {"beam_size": 1, "no_repeat_ngram": 2, "ban_unknown": True},
+    {"coverage_penalty": 0.4, "length_penalty": 1.1},
+    {"min_length": 7, "max_length": 11, "likely_stopping": True},
+    {"early_stopping": True, "max_source_length": 9, "length_penalty": -0.5},
+]
+
+
+def exported(folder, options):
+    """A folder with an export for LiteRT in float32 of a model of random weights."""
+    tf.keras.utils.set_random_seed(5)
+    options = dict(options)
+    languages = options.pop("languages", ())
+    text = list(itertools.chain.from_iterable(PAIRS))
+    tokenizer = Tokenizer(train_tokenizer(text, TokenizerConfig(vocab_size=440), languages), languages=languages)
+    sizes = {"input_vocab_size": tokenizer.vocab_size, "target_vocab_size": tokenizer.vocab_size}
+    model = Transformer(num_layers=2, d_model=14, num_heads=2, dff=33, **sizes, **options)
+    model.build(((None, None), (None, None)))
+    rng = np.random.default_rng(5)
+    for weight in model.weights:
+        if weight.path.endswith(("kernel", "table")):
+            weight.assign(weight.numpy() * 1.7)
+        elif weight.path.endswith(("bias", "beta", "gamma")):
+            weight.assign(weight.numpy() + rng.normal(size=weight.shape) * 0.1)
+    config = PRESETS["tiny"]
+    between = dict(zip(("source_language", "target_language"), languages, strict=False))
+    decoding = dataclasses.replace(config.decoding, beam_size=3, max_extra_length=13, **between)
+    names = {field.name for field in dataclasses.fields(config.model)}
+    sections = {
+        "model": {name: model.config[name] for name in names & set(model.config)},
+        "data": {"corpus": "toy", "max_length": 67},
+    }
+    sections["decoding"] = dataclasses.asdict(decoding)
+    whole = config.as_dict()
+    description = {
+        "format_version": FORMAT_VERSION,
+        "languages": languages,
+        "packages": {"tf-transformer": "", "tensorflow": ""},
+    }
+    litert.save(
+        model,
+        tokenizer,
+        tokenizer,
+        description | {"config": whole | {name: whole[name] | section for name, section in sections.items()}},
+        folder,
+        "float32",
+    )
+    return folder
+
+
+@needs_node
+@needs_litert
+@pytest.mark.parametrize("options", KINDS, ids=str)
+def test_it_translates_as_python_does(tmp_path, options):
+    python = Translator.load(exported(tmp_path / "python", options), threads=1)
+    shutil.copytree(tmp_path / "python", tmp_path / "web")
+    web.complete(tmp_path / "web", "web", web_runtime.find())
+    sentences = [*SOURCES[:25], *ODD[:7], SOURCES[5] + " " + SOURCES[7]]
+    asked = [{"sentences": sentences, "options": each | {"n": each.get("beam_size", 3)}} for each in SEARCHES]
+    different, usual = 0, python.decoding
+    for settings, said in zip(SEARCHES, in_node("translate.mjs", tmp_path / "web", asked), strict=True):
+        python.decoding = dataclasses.replace(usual, **settings)
+        theirs = python.search(sentences, python.decoding.beam_size)
+        for one, other in zip(said["found"], theirs, strict=True):
+            scores = [score for score in other.scores if np.isfinite(score)]
+            assert [each["score"] for each in one["translations"]] == pytest.approx(scores, abs=3e-4)
+            assert one["isCut"] == other.source.is_cut
+            different += [each["text"] for each in one["translations"]] != other.texts[: len(scores)]
+        attention = python.aligned(theirs)[0]
+        if said["found"][0]["translations"][0]["text"] == attention.translation:
+            np.testing.assert_allclose(said["attention"]["weights"], attention.attention, atol=1e-4)
+    assert different <= len(sentences) * len(SEARCHES) // 50  # near-ties
+
+
+@pytest.fixture(scope="module")
+def exported_copy(made_once, copy_run):
+    """The model that copies, exported by the command line."""
+
+    def export(output):
+        kind = ["--format", "web", "--run-dir", str(copy_run)]
+        assert main(["export", *kind, "--output", str(output / "web")]) == 0
+
+    return made_once("copy_web", export) / "web"
+
+
+@contextlib.contextmanager
+def serve(folder):
+    """A plain web server: none that this project has."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"], timeout=MILLISECONDS
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    context.set_default_timeout(MILLISECONDS)
+    page = context.new_page()
+    page.asked, page.said = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("console", lambda message: page.said.append(message.text))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    yield page
+    context.close()
+
+
+def translate(page, text):
+    page.fill("#text", text)
+    page.keyboard.press("Enter")
+
+
+@needs_litert
+def test_the_page_translates_and_does_so_without_a_network(exported_copy, page):
+    with serve(exported_copy) as address:
+        page.goto(address)
+        translate(page, "a b c\nd e")
+        expect(page.locator("#translation")).to_have_text("a b c\nd e", timeout=MILLISECONDS)
+        expect(page.locator("#loading")).to_have_count(0, timeout=MILLISECONDS)
+        assert all(url.startswith(address) for url in page.asked)
+    page.reload()  # the server is gone
+    translate(page, "f g")
+    expect(page.locator("#translation")).to_have_text("f g", timeout=MILLISECONDS)
+    assert page.locator(".n-best tbody tr").count() > 1
+    rows = page.locator(".attention tbody tr")
+    expect(rows).to_have_count(3, timeout=MILLISECONDS)  # f, g and the end
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.said == []
+
+
+@needs_litert
+def test_a_program_translates_as_python_does(exported_copy, copy_litert, page):
+    sentences = [
+        " ".join("abcdefghij"[digit] for digit in np.random.default_rng(i).integers(10, size=1 + i % 11))
+        for i in range(200)
+    ]
+    sentences += ODD
+    with serve(exported_copy) as address:
+        page.goto(f"{address}README.md")
+        found = page.evaluate(
+            """async (sentences) => {
+              const {Translator} = await import("/translator.js");
+              const translator = await Translator.load("/");
+              return translator.translate(sentences);
+            }""",
+            sentences,
+        )
+    theirs = Translator.load(copy_litert("int8"), threads=1).translate_strings(sentences)
+    assert [each["translations"][0]["text"] for each in found[:200]] == theirs[:200] == sentences[:200]
+    # What the model has never seen is a tie of many translations.
+    assert [each["translations"][0]["text"] for each in found[200:203]] == ["", "", ""]
+
+
+@needs_litert
+def test_odd_text_is_said_or_translated(exported_copy, page):
+    with serve(exported_copy) as address:
+        page.goto(address)
+        translate(page, "  \n ")
+        expect(page.locator("#problem")).to_have_text("Write what is to be translated.", timeout=MILLISECONDS)
+        translate(page, "<b>&amp;" + "x y " * 400)
+        expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
+        expect(page.locator(".cut")).to_be_visible(timeout=MILLISECONDS)
+
+
+@needs_litert
+@pytest.mark.parametrize("file", ["model.tflite.gz", "tokenizer.model.gz"])
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_truncated_file_is_said(exported_copy, page, tmp_path, file, packed):
+    folder = shutil.copytree(exported_copy, tmp_path / "web")
+    content = (folder / file).read_bytes()
+    content = content if packed else gzip.decompress(content)
+    (folder / file).write_bytes(content[: len(content) // 2])
+    with serve(folder) as address:
+        page.goto(address)
+        said = f"{file} is damaged or cut off. Load the page again."
+        expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
+
+
+@needs_litert
+@pytest.mark.parametrize("missing", ["WebAssembly.validate = () => false", "delete globalThis.WebAssembly"])
+def test_a_browser_that_is_too_old_is_told(exported_copy, page, missing):
+    page.add_init_script(missing)
+    with serve(exported_copy) as address:
+        page.goto(address)
+        said = "This browser is too old: it has no WebAssembly with SIMD"
+        expect(page.locator("#problem")).to_contain_text(said, timeout=MILLISECONDS)
+
+
+def test_what_is_not_installed_is_named(copy_run, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(web_runtime, "PACKAGE", Path("nowhere"))
+    assert main(["export", "--format", "web", "--run-dir", str(copy_run), "--output", str(tmp_path / "web")]) == 2
+    assert "npm ci --prefix web" in capsys.readouterr().err
+    assert not (tmp_path / "web").exists()
+
+
+@needs_litert
+def test_another_version_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(web_runtime, "VERSION", "1.0.0")
+    with pytest.raises(InputError, match="needs LiteRT.js 1.0.0"):
+        web_runtime.find()

@@ -1,0 +1,119 @@
+/** What the page asks its translator, which is in a worker. A server's page has a module of the same name. */
+
+import {build} from "./runtime.js";
+
+export const WAITING = "It is being computed \u2026";
+
+/** @typedef {{resolve: (answer: any) => void, reject: (error: Error) => void, part: (answer: any) => void}} Waiting */
+
+/** @type {Map<number, Waiting>} */
+const waiting = new Map();
+let asked = 0;
+/** @type {any} what is known of the model */
+let model = null;
+/** @type {(worker: Worker) => void} */
+let started = () => {};
+/** @type {(error: unknown) => void} */
+let failed = () => {};
+/** @type {Promise<Worker>} */
+const worker = new Promise((resolve, reject) => void ([started, failed] = [resolve, reject]));
+worker.catch(() => {}); // the page says it when it asks
+
+/** Say what is known of the model, and load it. @returns {Promise<any>} */
+export function askModel() {
+  return begin().catch((error) => {
+    failed(error);
+    throw error;
+  });
+}
+
+/** @returns {Promise<any>} */
+async function begin() {
+  const name = build();
+  await serviceWorker();
+  const response = await fetch("tf_transformer.json").catch(() => null);
+  if (!response?.ok) throw new Error("The page cannot load its model: is it still there?");
+  const {config, litert, web} = await response.json();
+  const needed = ["model.tflite", `runtime/${name}.wasm`, ...new Set(litert.tokenizers)].map((file) => `${file}.gz`);
+  start(needed.reduce((sum, file) => sum + web.sizes[file], 0));
+  ask("load", "", {}, new AbortController().signal).catch((error) => void showProblem(error.message));
+  const {source_language: source, target_language: target} = config.decoding;
+  const languages = Object.keys(litert.language_tokens.source);
+  model = {
+    name: web.name, source: source ?? config.data.source, target: target ?? config.data.target, languages,
+    has_steps: false, has_terms: false,
+  };
+  return model;
+}
+
+/**
+ * @param {string} path what is asked @param {string} text @param {Record<string, any>} more
+ * @param {AbortSignal} signal
+ * @param {(answer: any) => void} [part] takes the answer as far as it is known
+ * @returns {Promise<any>}
+ */
+export function ask(path, text, more, signal, part = () => {}) {
+  return new Promise((resolve, reject) => {
+    const id = ++asked;
+    waiting.set(id, {resolve, reject, part: (answer) => signal.aborted || part(answer)});
+    signal.addEventListener("abort", () => {
+      worker.then((thread) => thread.postMessage({stop: id}), () => {});
+      reject(signal.reason);
+    });
+    worker.then((thread) => thread.postMessage({id, path, text, more}), reject);
+  });
+}
+
+/** @param {Error} error @returns {string} */
+export function problemOf(error) {
+  return error.message;
+}
+
+/** @param {string} message */
+function showProblem(message) {
+  const place = document.getElementById("problem");
+  if (place) place.textContent = message;
+}
+
+/** Start the worker, and show how much it has loaded. @param {number} total bytes */
+function start(total) {
+  const bar = Object.assign(document.createElement("progress"), {max: total, value: 0, id: "loading"});
+  bar.setAttribute("aria-label", "Loading the translator");
+  document.getElementById("model")?.after(bar);
+  const thread = new Worker(new URL("worker.js", import.meta.url), {type: "module"});
+  started(thread);
+  thread.addEventListener("message", ({data}) => {
+    if (data.received) bar.value = Math.min(bar.value + data.received, total);
+    const of = waiting.get(data.id);
+    if (!of) return;
+    if (data.part) return of.part(data.part);
+    waiting.delete(data.id);
+    bar.remove();
+    if (data.error) of.reject(new Error(data.error));
+    else of.resolve({model, ...data.answer});
+  });
+  thread.addEventListener("error", (event) => {
+    event.preventDefault();
+    const error = new Error(`The translator has stopped: ${event.message ?? "this browser cannot start it"}. Load the page again.`);
+    for (const {reject} of waiting.values()) reject(error);
+    waiting.clear();
+    bar.remove();
+  });
+}
+
+/** Let the page work without a network once it is loaded, where the browser has service workers. */
+async function serviceWorker() {
+  if (!("serviceWorker" in navigator)) return;
+  try {
+    await navigator.serviceWorker.register(new URL("service-worker.js", import.meta.url));
+    await navigator.serviceWorker.ready;
+    if (navigator.serviceWorker.controller) return;
+    // The first time, it must be in charge before the model is loaded, to keep what comes.
+    await new Promise((resolve) => {
+      navigator.serviceWorker.addEventListener("controllerchange", resolve, {once: true});
+      setTimeout(resolve, 2000);
+    });
+  } catch (error) {
+    console.info("The page will not work without a network:", error);
+  }
+}

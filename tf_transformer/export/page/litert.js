@@ -1,0 +1,155 @@
+/** LiteRT in WebAssembly: models that are loaded, and run on arrays. */
+
+import {specialised} from "./tflite.js";
+
+/**
+ * What LiteRT's script gives, of which only this is used. LiteRT.js has a wrapper around it, which takes no boolean
+ * arrays, copies every input in every call, and loads in no worker that has modules.
+ *
+ * @typedef {Object} Wasm
+ * @property {Uint8Array} HEAPU8 its memory, which is another array when it has grown
+ * @property {(size: number) => number} _malloc
+ * @property {(place: number) => void} _free
+ * @property {() => void} setupLogging
+ * @property {{create: (device: null) => Object}} LiteRtEnvironment
+ * @property {(environment: Object, place: number, size: number) => LoadedModel} loadModel
+ * @property {(environment: Object, model: LoadedModel, options: Object) => Promise<CompiledModel>} compileModel
+ * @property {{createManaged: (environment: Object, kind: Object, type: TensorType, size: number) => Buffer}} LiteRtTensorBuffer
+ * @property {{HOST_MEMORY: Object}} LiteRtTensorBufferType
+ * @property {{READ: Object, WRITE: Object}} LiteRtTensorBufferLockMode
+ */
+/** @typedef {{delete: () => void}} Deletable */
+/** @typedef {Deletable & {size: () => number, get: (i: number) => string}} Names */
+/** @typedef {Deletable & {bytes: () => number}} TensorType */
+/** @typedef {Deletable & {inputNames: () => Names, outputNames: () => Names}} Signature */
+/**
+ * @typedef {Deletable & {getSignature: (i: number) => Signature,
+ *   getInputTensorType: (signature: number, i: number) => TensorType}} LoadedModel
+ */
+/** @typedef {Deletable & {run: (signature: number, inputs: Buffer[]) => Buffer[] | Promise<Buffer[]>}} CompiledModel */
+/**
+ * An array in LiteRT's memory.
+ *
+ * @typedef {Deletable & {lock: (mode: Object) => number, unlock: () => void, packedSize: () => number}} Buffer
+ */
+
+/** LiteRT itself. */
+export class LiteRT {
+  /** @param {Wasm} wasm */
+  constructor(wasm) {
+    this.wasm = wasm;
+    wasm.setupLogging();
+    this.environment = wasm.LiteRtEnvironment.create(null);
+  }
+
+  /**
+   * @param {(options: Object) => Promise<Wasm>} factory of LiteRT's script
+   * @param {ArrayBuffer} wasmBinary its WebAssembly
+   * @param {(line: string) => void} [report] takes what LiteRT says of errors
+   * @returns {Promise<LiteRT>}
+   */
+  static async start(factory, wasmBinary, report = () => {}) {
+    const say = (/** @type {string} */ line) => void (/ERROR/.test(line) && report(line));
+    return new LiteRT(await factory({wasmBinary, print: say, printErr: say}));
+  }
+
+  /**
+   * Load one signature of a model, for arrays of given sizes.
+   *
+   * @param {Uint8Array} file a .tflite
+   * @param {string} key the name of the signature
+   * @param {Record<string, number[]>} shapes as `specialised` takes them
+   * @returns {Promise<Program>}
+   */
+  async load(file, key, shapes) {
+    const bytes = specialised(file, key, shapes);
+    const place = this.wasm._malloc(bytes.length);
+    this.wasm.HEAPU8.set(bytes, place);
+    try {
+      const model = this.wasm.loadModel(this.environment, place, bytes.length);
+      const options = {
+        accelerator: "wasm", environment: this.environment, cpuOptions: {numThreads: 1}, gpuOptions: {}, webNNOptions: {},
+      };
+      return new Program(this, place, model, await this.wasm.compileModel(this.environment, model, options));
+    } catch (error) {
+      this.wasm._free(place);
+      throw error;
+    }
+  }
+
+  /** @param {Buffer} buffer @param {ArrayBufferView} array */
+  write(buffer, array) {
+    this.bytes(buffer, this.wasm.LiteRtTensorBufferLockMode.WRITE).set(
+      new Uint8Array(array.buffer, array.byteOffset, array.byteLength),
+    );
+  }
+
+  /** @param {Buffer} to @param {Buffer} from */
+  copy(to, from) {
+    const {READ, WRITE} = this.wasm.LiteRtTensorBufferLockMode;
+    this.bytes(to, WRITE).set(this.bytes(from, READ));
+  }
+
+  /** @param {Buffer} buffer @returns {Float32Array} the array itself, until anything else is allocated */
+  floats(buffer) {
+    const bytes = this.bytes(buffer, this.wasm.LiteRtTensorBufferLockMode.READ);
+    return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+  }
+
+  /** @param {Buffer} buffer @param {Object} mode @returns {Uint8Array} */
+  bytes(buffer, mode) {
+    const place = buffer.lock(mode);
+    buffer.unlock();
+    return this.wasm.HEAPU8.subarray(place, place + buffer.packedSize());
+  }
+}
+
+/** A signature of a model, loaded for arrays of given sizes. */
+export class Program {
+  /** @param {LiteRT} litert @param {number} place of the file @param {LoadedModel} model @param {CompiledModel} compiled */
+  constructor(litert, place, model, compiled) {
+    this.litert = litert;
+    this.place = place;
+    this.model = model;
+    this.compiled = compiled;
+    const signature = model.getSignature(0);
+    this.inputNames = listed(signature.inputNames());
+    this.outputNames = listed(signature.outputNames());
+    signature.delete();
+    /** @type {Record<string, Buffer>} */
+    this.inputs = Object.fromEntries(this.inputNames.map((name, i) => [name, this.newInput(i)]));
+  }
+
+  /** @param {number} i @returns {Buffer} an array of zeros for an input */
+  newInput(i) {
+    const {wasm, environment} = this.litert;
+    const type = this.model.getInputTensorType(0, i);
+    const buffer = wasm.LiteRtTensorBuffer.createManaged(
+      environment, wasm.LiteRtTensorBufferType.HOST_MEMORY, type, type.bytes(),
+    );
+    type.delete();
+    this.litert.bytes(buffer, wasm.LiteRtTensorBufferLockMode.WRITE).fill(0);
+    return buffer;
+  }
+
+  /** @returns {Promise<Record<string, Buffer>>} the outputs, which must be deleted */
+  async run() {
+    const outputs = await this.compiled.run(0, this.inputNames.map((name) => this.inputs[name]));
+    return Object.fromEntries(outputs.map((buffer, i) => [this.outputNames[i], buffer]));
+  }
+
+  /** Free its memory. */
+  delete() {
+    for (const buffer of Object.values(this.inputs)) buffer.delete();
+    this.compiled.delete();
+    this.model.delete();
+    this.litert.wasm._free(this.place);
+  }
+}
+
+/** @param {Names} names @returns {string[]} */
+function listed(names) {
+  const list = Array.from({length: names.size()}, (_, i) => names.get(i));
+  names.delete();
+  return list;
+}

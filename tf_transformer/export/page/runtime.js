@@ -1,0 +1,31 @@
+/** LiteRT as this browser can run it. */
+
+import {LiteRT} from "./litert.js";
+
+const SIMD = [
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11,
+];
+const RELAXED_SIMD = [
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 15, 1, 13, 0, 65, 1, 253, 15, 65, 2, 253, 15,
+  253, 128, 2, 11,
+];
+
+/** @returns {string} the name of the files of the fastest build that runs here */
+export function build() {
+  if (typeof WebAssembly === "undefined" || !runs(SIMD)) {
+    throw new Error("This browser is too old: it has no WebAssembly with SIMD, which the translator needs.");
+  }
+  return runs(RELAXED_SIMD) ? "relaxed" : "plain";
+}
+
+/** @param {number[]} module @returns {boolean} */
+function runs(module) {
+  return WebAssembly.validate(new Uint8Array(module));
+}
+
+/** @param {import("./files.js").Read} read @returns {Promise<LiteRT>} */
+export async function startLiteRT(read) {
+  const name = build();
+  const [script, binary] = await Promise.all([import(`./runtime/${name}.js`), read(`runtime/${name}.wasm.gz`)]);
+  return LiteRT.start(script.default, /** @type {ArrayBuffer} */ (binary.buffer));
+}

@@ -1,0 +1,242 @@
+/** Strings in, strings out: vocabularies, model and search together. */
+
+import {damaged, reader} from "./files.js";
+import {Model} from "./model.js";
+import {startLiteRT} from "./runtime.js";
+import {Search} from "./search.js";
+import {Vocabulary} from "./vocabulary.js";
+
+const PAD = 0, START = 2, END = 3;
+/** The number of sentences that are translated together. */
+const BATCH = 8;
+
+/** @typedef {import("./search.js").Found} Found */
+/** @typedef {{source: string, target: string}} Direction */
+/** @typedef {{text: string, score: number}} Translation */
+/** @typedef {{translations: Translation[], isCut: boolean}} Translated the best first; whether the text was too long */
+/** @typedef {{ids: number[], isCut: boolean, language: number | null}} Source */
+/** @typedef {{source: string[], target: string[], weights: number[][]}} Attention pieces, and [target][source] */
+/**
+ * @typedef {Partial<import("./search.js").Decoding> & {n?: number, source?: string | null, target?: string | null}} Options
+ * how to search, if not as the export says; how many translations; the languages, of a model with several
+ */
+
+/** Translates in this thread. `await Translator.load("exported/")` loads what `export --format web` wrote. */
+export class Translator {
+  /**
+   * @param {any} description `tf_transformer.json`
+   * @param {Model} model @param {Vocabulary} source @param {Vocabulary} target
+   */
+  constructor(description, model, source, target) {
+    const {litert, config} = description;
+    this.description = description;
+    this.model = model;
+    this.source = source;
+    this.target = target;
+    this.batch = BATCH;
+    this.decoding = config.decoding;
+    /** @type {number | null} */
+    this.positions = litert.max_positions;
+    /** @type {{source: Record<string, number>, target: Record<string, number>}} the tokens of the languages */
+    this.languages = litert.language_tokens;
+    /** The number of tokens before the text, on both sides. */
+    this.before = Object.keys(this.languages.source).length ? 1 : 0;
+    /** @type {Promise<unknown>} the model serves only one at a time */
+    this.turn = Promise.resolve();
+  }
+
+  /**
+   * @param {string | URL} folder the address of an export, relative to this page
+   * @param {{read?: import("./files.js").Read}} [options] what reads its files
+   * @returns {Promise<Translator>}
+   */
+  static async load(folder, {read = reader(folderAddress(folder))} = {}) {
+    const description = JSON.parse(new TextDecoder().decode(await read("tf_transformer.json")));
+    const {litert: facts, config, web} = description;
+    const [source, target] = facts.tokenizers;
+    const names = source === target ? [source] : [source, target];
+    const [litert, file, ...tokenizers] = await Promise.all(
+      [startLiteRT(read), read("model.tflite.gz"), ...names.map((name) => read(`${name}.gz`))],
+    );
+    const {input_vocab_size, target_vocab_size} = config.model;
+    const [first, last = first] = tokenizers.map((bytes, i) => {
+      const size = i ? target_vocab_size : input_vocab_size;
+      return check(`${names[i]}.gz`, () => new Vocabulary(bytes, size, web.blanks));
+    });
+    const model = new Model(litert, file, facts);
+    // The parts that most sentences need are loaded now, so that the first translation does not wait for them.
+    await check("model.tflite.gz", async () => (await model.steps(await model.encode([[END]]), 1)).delete());
+    return new Translator(description, model, first, last);
+  }
+
+  /**
+   * Translate any number of sentences, each for itself.
+   *
+   * @param {string[]} sentences
+   * @param {Options} [options]
+   * @returns {Promise<Translated[]>}
+   */
+  async translate(sentences, options = {}) {
+    /** @type {Translated[]} */
+    const all = [];
+    for await (const [i, translated] of this.translateEach(sentences, options)) all[i] = translated;
+    return all;
+  }
+
+  /**
+   * Translate sentences, and yield each with its number as soon as it is translated.
+   *
+   * @param {string[]} sentences
+   * @param {Options} [options]
+   * @returns {AsyncGenerator<[number, Translated]>}
+   */
+  async *translateEach(sentences, options = {}) {
+    const {n = 1, source, target, ...changed} = options;
+    const decoding = {...this.decoding, ...changed};
+    const direction = this.direction(source, target);
+    const sources = sentences.map((sentence) => this.encode(sentence, direction, decoding));
+    for (const batch of batches(sources)) {
+      const found = await this.inTurn(() => this.search(batch.map((i) => sources[i]), decoding, n));
+      for (const [row, i] of batch.entries()) {
+        const translations = found[row].map(({ids, score}) => ({text: this.text(ids), score}));
+        yield [i, {translations, isCut: sources[i].isCut}];
+      }
+    }
+  }
+
+  /**
+   * Translate a sentence, and say what the tokens of the translation attended to.
+   *
+   * @param {string} sentence
+   * @param {Options} [options]
+   * @returns {Promise<Attention>}
+   */
+  async attention(sentence, options = {}) {
+    const {source: from, target: to, ...changed} = options;
+    const decoding = {...this.decoding, ...changed};
+    const source = this.encode(sentence, this.direction(from, to), decoding);
+    return this.inTurn(async () => {
+      const [[{ids}]] = await this.search([source], decoding, 1);
+      const steps = await this.begin([source], 1);
+      const weights = [];
+      try {
+        for (let i = 0; i < ids.length; i++) {
+          await steps.step(Int32Array.of(i ? ids[i - 1] : source.language ?? START));
+          weights.push(Array.from(steps.attention(0).subarray(0, source.ids.length)));
+        }
+      } finally {
+        steps.delete();
+      }
+      const pieces = (/** @type {Vocabulary} */ {pieces}, /** @type {number[]} */ of) => of.map((id) => pieces[id]);
+      return {source: pieces(this.source, source.ids), target: pieces(this.target, ids), weights};
+    });
+  }
+
+  /** @param {string | null} [source] @param {string | null} [target] @returns {Direction | null} */
+  direction(source, target) {
+    if (!this.before) return null;
+    const direction = {source: source ?? this.decoding.source_language, target: target ?? this.decoding.target_language};
+    for (const side of /** @type {const} */ (["source", "target"])) {
+      if (!(direction[side] in this.languages[side])) throw new Error(`The model has no ${side} language ${direction[side]}.`);
+    }
+    return direction;
+  }
+
+  /** @param {string} sentence @param {Direction | null} direction @param {any} decoding @returns {Source} */
+  encode(sentence, direction, decoding) {
+    const most = Math.min(decoding.max_source_length, this.positions ?? Infinity) - this.before;
+    const ids = this.source.encode(sentence);
+    const kept = [...ids.slice(0, most - 1), END];
+    const isCut = ids.length > most - 1;
+    if (!direction) return {ids: kept, isCut, language: null};
+    const language = this.languages.target[direction.target];
+    return {ids: [this.languages.source[direction.source], ...kept], isCut, language};
+  }
+
+  /** @param {Source} source @param {any} decoding @returns {number} the most tokens of a translation */
+  limit({ids}, decoding) {
+    const tokens = ids.length - this.before;
+    if (tokens === 1) return 0;
+    const most = this.positions === null ? Infinity : this.positions - this.before;
+    return Math.min(tokens - 1 + decoding.max_extra_length, most, decoding.max_length ?? Infinity);
+  }
+
+  /** @param {Source[]} sources @param {any} decoding @param {number} n @returns {Promise<Found[][]>} */
+  async search(sources, decoding, n) {
+    const width = decoding.beam_size;
+    if (!(n >= 1 && n <= width)) throw new Error(`n must be 1 to ${width}, the size of the beam. Received: ${n}`);
+    const searches = sources.map((each) => new Search(decoding, this.limit(each, decoding), n, each.ids.length));
+    if (searches.every((search) => search.isOver)) return searches.map((search) => search.best);
+    const steps = await this.begin(sources, width);
+    try {
+      const ids = new Int32Array(steps.rows).fill(PAD);
+      sources.forEach(({language}, i) => ids.fill(language ?? START, i * width, (i + 1) * width));
+      while (!searches.every((search) => search.isOver)) {
+        await steps.step(ids);
+        const rows = Array.from(ids, (_, row) => row);
+        for (const [i, search] of searches.entries()) {
+          if (search.isOver) continue;
+          const parents = search.advance((hypothesis) => {
+            const row = i * width + hypothesis;
+            return {logits: steps.logits(row), normalizer: steps.normalizer(row), attention: () => steps.attention(row)};
+          });
+          parents.forEach((parent, k) => void (rows[i * width + k] = i * width + parent));
+          search.alive.forEach((hypothesis, k) => void (ids[i * width + k] = hypothesis.ids[hypothesis.ids.length - 1]));
+        }
+        steps.take(rows);
+      }
+    } finally {
+      steps.delete();
+    }
+    return searches.map((search) => search.best);
+  }
+
+  /** @param {Source[]} sources @param {number} width @returns {Promise<import("./model.js").Steps>} before the text */
+  async begin(sources, width) {
+    const steps = await this.model.steps(await this.model.encode(sources.map(({ids}) => ids)), width);
+    // The start token is read now. The language follows, as the first token of the search.
+    if (this.before) await steps.step(new Int32Array(steps.rows).fill(START));
+    return steps;
+  }
+
+  /** @param {number[]} ids @returns {string} */
+  text(ids) {
+    return this.target.decode(ids).replaceAll("\n", " ");
+  }
+
+  /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
+  inTurn(work) {
+    const done = this.turn.then(work);
+    this.turn = done.catch(() => {});
+    return done;
+  }
+}
+
+/**
+ * Read a file, and say which one it is if it is damaged.
+ *
+ * @template T @param {string} name @param {() => T} read @returns {T}
+ */
+function check(name, read) {
+  const fail = () => {
+    throw damaged(name);
+  };
+  try {
+    const found = read();
+    return found instanceof Promise ? /** @type {T} */ (found.catch(fail)) : found;
+  } catch {
+    return fail();
+  }
+}
+
+/** @param {{ids: number[]}[]} sources @returns {number[][]} their numbers, those of similar lengths together */
+function batches(sources) {
+  const order = sources.map((_, i) => i).sort((a, b) => sources[a].ids.length - sources[b].ids.length);
+  return Array.from({length: Math.ceil(order.length / BATCH)}, (_, i) => order.slice(i * BATCH, (i + 1) * BATCH));
+}
+
+/** @param {string | URL} folder @returns {URL} */
+function folderAddress(folder) {
+  const address = new URL(folder, globalThis.location?.href);
+  return new URL(address.pathname.endsWith("/") ? "" : `${address.pathname}/`, address);
+}

@@ -1,0 +1,99 @@
+/** The translator in a thread of its own, so that the page stays alive. It answers what `ask.js` asks. */
+
+import {reader} from "./files.js";
+import {Translator} from "./translator.js";
+
+/** @typedef {{id: number, path: string, text: string, more: Record<string, any>}} Asked */
+
+/** @type {Promise<Translator> | null} */
+let loaded = null;
+/** @type {Set<number>} requests that nobody waits for any more */
+const stopped = new Set();
+
+self.addEventListener("message", async ({data}) => {
+  if (data.stop) return void stopped.add(data.stop);
+  try {
+    self.postMessage({id: data.id, answer: await answer(data)});
+  } catch (error) {
+    self.postMessage({id: data.id, error: error instanceof Error ? error.message : String(error)});
+  }
+  stopped.delete(data.id);
+});
+
+/** @returns {Promise<Translator>} */
+function load() {
+  const folder = new URL("./", self.location.href);
+  const read = reader(folder, (bytes) => self.postMessage({received: bytes}));
+  loaded ??= Translator.load(folder, {read}).catch(async (error) => {
+    loaded = null;
+    // A file that came damaged must not stay.
+    if (self.caches) for (const name of await caches.keys()) await caches.delete(name);
+    throw error;
+  });
+  return loaded;
+}
+
+/** @param {Asked} asked @returns {Promise<any>} */
+async function answer({id, path, text, more}) {
+  const translator = await load();
+  const options = {source: more.source_language, target: more.target_language};
+  if (path === "translate") return translate(translator, id, text, options);
+  if (path !== "attention") return null;
+  const {source, target, weights} = await translator.attention(text, options);
+  return {source_tokens: source, target_tokens: target, kinds: {cross: [[weights]]}};
+}
+
+/**
+ * Translate a text sentence by sentence, and post what is ready.
+ *
+ * @param {Translator} translator @param {number} id @param {string} text
+ * @param {import("./translator.js").Options} options
+ */
+async function translate(translator, id, text, options) {
+  const pieces = sentencesOf(text, options.source ?? translator.decoding.source_language);
+  const wanted = pieces.filter(({isText}) => isText);
+  /** @type {{text: string, n_best: {translation: string, score: number}[], is_truncated: boolean}[]} */
+  const sentences = [];
+  for (let done = 0; done < wanted.length && !stopped.has(id); ) {
+    // The first one alone, because it is waited for, and then as many as are computed together.
+    const now = wanted.slice(done, done + (done ? translator.batch : 1));
+    const found = await translator.translate(now.map((piece) => piece.text), {...options, n: translator.decoding.beam_size});
+    done += now.length;
+    now.forEach((piece, i) => {
+      const best = found[i].translations;
+      piece.translation = best[0].text;
+      const n_best = best.map(({text: translation, score}) => ({translation, score}));
+      sentences.push({text: piece.text, n_best, is_truncated: found[i].isCut});
+    });
+    const translation = pieces.map((piece) => (piece.isText ? piece.translation ?? "\u2026" : piece.text)).join("");
+    if (done === wanted.length) return {translation, sentences};
+    self.postMessage({id, part: {translation, sentences}});
+  }
+  return {translation: text, sentences};
+}
+
+/** @typedef {{text: string, isText: boolean, translation?: string}} Part of a text: a sentence, or what is between two */
+
+/** @param {string} text @param {string | null} [language] @returns {Part[]} */
+function sentencesOf(text, language) {
+  return text.split(/(\s*\n\s*)/u).flatMap((line) => (line.trim() ? inLine(line, language) : [{text: line, isText: false}]));
+}
+
+/** @param {string} line @param {string | null} [language] @returns {Part[]} */
+function inLine(line, language) {
+  if (!("Segmenter" in Intl)) return [{text: line, isText: true}];
+  const parts = Array.from(segmenter(language).segment(line), ({segment}) => segment);
+  return parts.flatMap((part) => {
+    const [, before, said, after] = part.match(/^(\s*)(.*?)(\s*)$/su) ?? ["", "", part, ""];
+    return [{text: before, isText: false}, {text: said, isText: true}, {text: after, isText: false}].filter((each) => each.text);
+  });
+}
+
+/** @param {string | null} [language] @returns {Intl.Segmenter} of sentences; the languages of models have odd names */
+function segmenter(language) {
+  try {
+    return new Intl.Segmenter(language ?? undefined, {granularity: "sentence"});
+  } catch {
+    return new Intl.Segmenter(undefined, {granularity: "sentence"});
+  }
+}
