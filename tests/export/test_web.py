@@ -23,7 +23,7 @@ from playwright.sync_api import expect, sync_playwright
 from tf_transformer import PRESETS, Transformer
 from tf_transformer.commands.main import main
 from tf_transformer.config import TokenizerConfig
-from tf_transformer.data.corpora import toy
+from tf_transformer.data.corpora import copy_task, toy
 from tf_transformer.errors import InputError
 from tf_transformer.export import litert, web, web_runtime
 from tf_transformer.litert import Translator
@@ -37,6 +37,7 @@ WEB = Path(__file__).parents[2] / "web"
 MILLISECONDS = 60_000
 PAIRS = toy.pairs("train")[:300]
 SOURCES = [source for source, _ in PAIRS]
+COPIED = [source for source, _ in copy_task.pairs("test")[:200]]
 ODD = [
     *("", " ", "\u200b", "  a  b ", "日本語 — naïve ☃ \u2581x", "a" * 57, "\ud800 lone"),
     *("10² ½ ，", "\u1100\u1161\u11a8", "<unk>", "<0x41>", "</s> a", ">>de<< a", "e\u0301"),
@@ -284,27 +285,23 @@ def translate(page, text):
 def test_the_page_translates_and_does_so_without_a_network(exported_copy, page):
     with serve(exported_copy) as address:
         page.goto(address)
-        translate(page, "a b c\nd e")
-        expect(page.locator("#translation")).to_have_text("a b c\nd e", timeout=MILLISECONDS)
+        translate(page, "\n".join(COPIED[:2]))
+        expect(page.locator("#translation")).to_have_text("\n".join(COPIED[:2]), timeout=MILLISECONDS)
         expect(page.locator("#loading")).to_have_count(0, timeout=MILLISECONDS)
         assert all(url.startswith(address) for url in page.asked)
     page.reload()  # the server is gone
-    translate(page, "f g")
-    expect(page.locator("#translation")).to_have_text("f g", timeout=MILLISECONDS)
+    translate(page, COPIED[2])
+    expect(page.locator("#translation")).to_have_text(COPIED[2], timeout=MILLISECONDS)
     assert page.locator(".n-best tbody tr").count() > 1
     rows = page.locator(".attention tbody tr")
-    expect(rows).to_have_count(3, timeout=MILLISECONDS)  # f, g and the end
+    expect(rows).to_have_count(11, timeout=MILLISECONDS)  # ten symbols and the end
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.said == []
 
 
 @needs_litert
 def test_a_program_translates_as_python_does(exported_copy, copy_litert, page):
-    sentences = [
-        " ".join("abcdefghij"[digit] for digit in np.random.default_rng(i).integers(10, size=1 + i % 11))
-        for i in range(200)
-    ]
-    sentences += ODD
+    sentences = COPIED + ODD
     with serve(exported_copy) as address:
         page.goto(f"{address}README.md")
         found = page.evaluate(
