@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from tf_transformer.commands.main import main
 
@@ -20,6 +22,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 
+MILLISECONDS = 60_000
+"""More than anything takes that a test waits for."""
 MULTI30K = Path(__file__).parents[2] / "shared" / "data" / "multi30k"
 
 
@@ -118,3 +122,17 @@ def in_fresh_process():
         return done.stdout
 
     return run
+
+
+@pytest.fixture(scope="module")  # as long as there is one, no test of its process can run an event loop of its own
+def browser():
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        # Without its sandbox it runs as root too, as in a container.
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"], timeout=MILLISECONDS
+        )
+        yield browser
+        browser.close()

@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 import sentencepiece
 import tensorflow as tf
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
+from tests.conftest import MILLISECONDS
 from tf_transformer import PRESETS, Transformer
 from tf_transformer.commands.main import main
 from tf_transformer.config import TokenizerConfig
@@ -34,7 +35,6 @@ from tf_transformer.tokenizers.vocabulary import SPACE_MARK, Vocabulary
 
 HERE = Path(__file__).parent / "web"
 WEB = Path(__file__).parents[2] / "web"
-MILLISECONDS = 60_000
 PAIRS = toy.pairs("train")[:300]
 SOURCES = [source for source, _ in PAIRS]
 COPIED = [source for source, _ in copy_task.pairs("test")[:200]]
@@ -248,19 +248,6 @@ def serve(folder):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("there is no chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"], timeout=MILLISECONDS
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

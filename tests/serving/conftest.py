@@ -5,7 +5,6 @@ import json
 import os
 import queue
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -15,10 +14,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 from starlette.testclient import TestClient
 
-from tests.conftest import unpack
+from tests.conftest import MILLISECONDS, unpack
 from tf_transformer.commands.main import main
 from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.limits import Limits
@@ -29,10 +28,7 @@ from tf_transformer.translation.exported import ExportedTranslator
 SENTENCES = [" ".join("abcdefgh"[: 1 + (3 * i) % 8]) for i in range(40)]
 TEXT = "a b c"
 LIMITS = Limits(max_sentences=20, max_tokens=300, max_sentence_bytes=1000, max_body=2000, max_batch_tokens=8 * 16)
-SECONDS = 60
-"""More than anything takes that a test waits for."""
-MILLISECONDS = 1000 * SECONDS
-"""As browsers count."""
+SECONDS = MILLISECONDS // 1000
 
 
 class Served:
@@ -230,20 +226,6 @@ def translate(served, sentences):
 def metric(served, name):
     with urllib.request.urlopen(f"{served.url}/metrics", timeout=60) as response:
         return next(float(line.split()[1]) for line in response.read().decode().splitlines() if line.startswith(name))
-
-
-@pytest.fixture(scope="module")  # as long as there is one, no test of its process can run an event loop of its own
-def browser():
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("there is no chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        # Without its sandbox it runs as root too, as in a container.
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"], timeout=MILLISECONDS
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import expect
 from starlette.testclient import TestClient
 
-from tests.serving.conftest import LIMITS, MILLISECONDS, predict
+from tests.conftest import MILLISECONDS
+from tests.serving.conftest import LIMITS, predict
 from tf_transformer.runs.descriptions import Described
 from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.metrics import Metrics

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.serving.conftest import MILLISECONDS
+from tests.conftest import MILLISECONDS
 from tf_transformer import Translator
 
 

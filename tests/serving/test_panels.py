@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.serving.conftest import MILLISECONDS
+from tests.conftest import MILLISECONDS
 from tf_transformer.serving.http import rest
 
 PAGE = Path(rest.__file__).parent / "page"

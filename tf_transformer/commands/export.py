@@ -3,9 +3,8 @@
 import argparse
 import importlib
 import importlib.util
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tf_transformer import config
 from tf_transformer.commands.common.checks import check_place
@@ -13,7 +12,6 @@ from tf_transformer.commands.common.chosen_model import add_search, search_given
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.commands.common.resolve import warn_of_idle
 from tf_transformer.errors import InputError, missing_extra
-from tf_transformer.export import web_runtime
 from tf_transformer.storage.atomic import refuse_inside
 
 SUMMARY = "Write a run as a SavedModel from strings to strings, or for LiteRT, browsers or CTranslate2."
@@ -35,8 +33,8 @@ class Format(NamedTuple):
     """whether it has weights of fewer bits, by `--quantize`"""
     extra: str | None = None
     """the extra that installs the package, where it is not called like the format"""
-    check: Callable[[], Any] | None = None
-    """what refuses before TensorFlow is imported, if something else is missing"""
+    found_by: str | None = None
+    """the module beside it that finds what else must be installed, or refuses"""
 
 
 QUANTIZED = ("int8", "float16", "float32")
@@ -60,7 +58,7 @@ FORMATS = {
         no_dtype="LiteRT takes --quantize instead",
         quantizes=True,
         extra="litert",
-        check=web_runtime.find,
+        found_by="web_runtime",
     ),
 }
 
@@ -125,8 +123,8 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"--quantize is for --format litert and web. Received: --format {options.format}")
     if form.package and importlib.util.find_spec(form.package) is None:
         raise missing_extra(f"--format {options.format}", form.extra or options.format)
-    if form.check:
-        form.check()
+    if form.found_by:
+        importlib.import_module(f"tf_transformer.export.{form.found_by}").find()
     resolved = config.override(trained.config, *given.values())
     warn_of_idle(resolved, given.values())
     decoding = resolved.decoding
