@@ -20,13 +20,14 @@ import sentencepiece
 import tensorflow as tf
 from playwright.sync_api import expect
 
-from tests.conftest import MILLISECONDS
+from tests.conftest import MILLISECONDS, unpack
 from tf_transformer import PRESETS, Transformer
 from tf_transformer.commands.main import main
 from tf_transformer.config import TokenizerConfig
 from tf_transformer.data.corpora import copy_task, toy
 from tf_transformer.errors import InputError
 from tf_transformer.export import litert, web, web_runtime
+from tf_transformer.importers.opening import import_model
 from tf_transformer.litert import Translator
 from tf_transformer.litert.encoding import tokenised
 from tf_transformer.runs.descriptions import FORMAT_VERSION
@@ -41,7 +42,15 @@ COPIED = [source for source, _ in copy_task.pairs("test")[:200]]
 ODD = [
     *("", " ", "\u200b", "  a  b ", "日本語 — naïve ☃ \u2581x", "a" * 57, "\ud800 lone"),
     *("10² ½ ，", "\u1100\u1161\u11a8", "<unk>", "<0x41>", "</s> a", ">>de<< a", "e\u0301"),
-    *("\ufeffa\u0000", "👨\u200d👩\u200d👧", "a\u2028b\tc", "\U0010ffff\ue000"),
+    *("\ufeffa\u0000", "👨\u200d👩\u200d👧", "a\u2028b\tc", "\U0010ffff\ue000", ">>de<<", ">>x y<< a>>de<<b"),
+    *(
+        "مرحبًا ـ\u200f 12٪",
+        "क्षि हिन्दी।",
+        "e" + "\u0301" * 40,
+        "a\r\nb\x85c",
+        "「日本」、２０％…",
+        "🏴\U000e0067\U000e007f🇩🇪",
+    ),
 ]
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="there is no Node")
@@ -148,12 +157,10 @@ def test_the_tokenizer_is_that_of_sentencepiece(tokenised_in_node, kind, unused,
     assert ours[what] == theirs[what]
 
 
-# Models of random weights: of each kind of what an encoder and a decoder may have, and one of several languages.
-KINDS = [
-    {"norm": "pre", "share_embeddings": "all", "activation": "gelu", "positions": "learned", "max_positions": 67},
-    {"positions": "m2m100", "num_decoder_layers": 1, "output_bias": True, "key_dim": 5, "value_dim": 3},
-    {"share_embeddings": "all", "languages": ("en", "de", "fr")},
-]
+# A model of random weights with much that an encoder and a decoder may have, and models that transformers has trained.
+KINDS = ["random", "marian", "nllb"]
+RANDOM = {"norm": "pre", "activation": "gelu", "positions": "learned", "max_positions": 67}
+RANDOM |= {"num_decoder_layers": 1, "output_bias": True, "key_dim": 5, "value_dim": 3}
 SEARCHES = [
     {},
     {"beam_size": 1, "no_repeat_ngram": 2, "ban_unknown": True},
@@ -161,17 +168,36 @@ SEARCHES = [
     {"min_length": 7, "max_length": 11, "likely_stopping": True},
     {"early_stopping": True, "max_source_length": 9, "length_penalty": -0.5},
 ]
+LANGUAGES = {"source": "deu_Latn", "target": "eng_Latn"}
 
 
-def exported(folder, options):
-    """A folder with an export for LiteRT in float32 of a model of random weights."""
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """Gives an export for browsers of a kind of model, in float32."""
+
+    @functools.cache
+    def get(kind):
+        folder = tmp_path_factory.mktemp(kind)
+        if kind == "random":
+            random_model(folder / "web")
+            web.complete(folder / "web", "web", web_runtime.find())
+            return folder / "web"
+        unpack(Path(__file__).parents[1] / "importers" / f"{kind}.tar.xz", folder)
+        run = import_model(folder / kind, folder / "run")
+        between = {"source_language": "eng_Latn", "target_language": "deu_Latn"} if run.languages else {}
+        decoding = dataclasses.replace(run.config.decoding, beam_size=3, max_length=30, **between)
+        return web.export(run, folder / "web", decoding, "float32")
+
+    return get
+
+
+def random_model(folder):
+    """Write an export for LiteRT."""
     tf.keras.utils.set_random_seed(5)
-    options = dict(options)
-    languages = options.pop("languages", ())
     text = list(itertools.chain.from_iterable(PAIRS))
-    tokenizer = Tokenizer(train_tokenizer(text, TokenizerConfig(vocab_size=440), languages), languages=languages)
+    tokenizer = Tokenizer(train_tokenizer(text, TokenizerConfig(vocab_size=440)))
     sizes = {"input_vocab_size": tokenizer.vocab_size, "target_vocab_size": tokenizer.vocab_size}
-    model = Transformer(num_layers=2, d_model=14, num_heads=2, dff=33, **sizes, **options)
+    model = Transformer(num_layers=2, d_model=14, num_heads=2, dff=33, **sizes, **RANDOM)
     model.build(((None, None), (None, None)))
     rng = np.random.default_rng(5)
     for weight in model.weights:
@@ -180,43 +206,36 @@ def exported(folder, options):
         elif weight.path.endswith(("bias", "beta", "gamma")):
             weight.assign(weight.numpy() + rng.normal(size=weight.shape) * 0.1)
     config = PRESETS["tiny"]
-    between = dict(zip(("source_language", "target_language"), languages, strict=False))
-    decoding = dataclasses.replace(config.decoding, beam_size=3, max_extra_length=13, **between)
-    names = {field.name for field in dataclasses.fields(config.model)}
-    sections = {
-        "model": {name: model.config[name] for name in names & set(model.config)},
-        "data": {"corpus": "toy", "max_length": 67},
-    }
-    sections["decoding"] = dataclasses.asdict(decoding)
     whole = config.as_dict()
-    description = {
-        "format_version": FORMAT_VERSION,
-        "languages": languages,
-        "packages": {"tf-transformer": "", "tensorflow": ""},
-    }
-    litert.save(
-        model,
-        tokenizer,
-        tokenizer,
-        description | {"config": whole | {name: whole[name] | section for name, section in sections.items()}},
-        folder,
-        "float32",
-    )
-    return folder
+    whole["model"] = {name: model.config[name] for name in whole["model"]}
+    whole["data"] |= {"corpus": "toy", "max_length": 67}
+    whole["decoding"] |= {"beam_size": 3, "max_extra_length": 13}
+    description = {"format_version": FORMAT_VERSION, "packages": {"tf-transformer": "", "tensorflow": ""}}
+    litert.save(model, tokenizer, tokenizer, description | {"config": whole}, folder, "float32")
+
+
+def python_of(exported, folder):
+    """The translator in Python of the same files, unpacked."""
+    shutil.copytree(exported, folder)
+    for file in folder.glob("*.gz"):
+        file.with_suffix("").write_bytes(gzip.decompress(file.read_bytes()))
+    return Translator.load(folder, threads=1)
 
 
 @needs_node
 @needs_litert
-@pytest.mark.parametrize("options", KINDS, ids=str)
-def test_it_translates_as_python_does(tmp_path, options):
-    python = Translator.load(exported(tmp_path / "python", options), threads=1)
-    shutil.copytree(tmp_path / "python", tmp_path / "web")
-    web.complete(tmp_path / "web", "web", web_runtime.find())
-    sentences = [*SOURCES[:25], *ODD[:7], SOURCES[5] + " " + SOURCES[7]]
-    asked = [{"sentences": sentences, "options": each | {"n": each.get("beam_size", 3)}} for each in SEARCHES]
+@pytest.mark.parametrize("count", [12, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_translates_as_python_does(exported, tmp_path, kind, count):
+    python = python_of(exported(kind), tmp_path / "python")
+    sources = list(dict.fromkeys(source for source, _ in toy.pairs("train")))[:count]
+    sentences = [*sources, *ODD, SOURCES[5] + " " + SOURCES[7]]
+    searches = [*SEARCHES, LANGUAGES] if kind == "nllb" else SEARCHES
+    asked = [{"sentences": sentences, "options": each | {"n": each.get("beam_size", 3)}} for each in searches]
     different, usual = 0, python.decoding
-    for settings, said in zip(SEARCHES, in_node("translate.mjs", tmp_path / "web", asked), strict=True):
-        python.decoding = dataclasses.replace(usual, **settings)
+    for settings, said in zip(searches, in_node("translate.mjs", exported(kind), asked), strict=True):
+        names = {name: f"{name}_language" for name in LANGUAGES}
+        python.decoding = dataclasses.replace(usual, **{names.get(name, name): it for name, it in settings.items()})
         theirs = python.search(sentences, python.decoding.beam_size)
         for one, other in zip(said["found"], theirs, strict=True):
             scores = [score for score in other.scores if np.isfinite(score)]
@@ -226,7 +245,30 @@ def test_it_translates_as_python_does(tmp_path, options):
         attention = python.aligned(theirs)[0]
         if said["found"][0]["translations"][0]["text"] == attention.translation:
             np.testing.assert_allclose(said["attention"]["weights"], attention.attention, atol=1e-4)
-    assert different <= len(sentences) * len(SEARCHES) // 50  # near-ties
+    assert different <= len(sentences) * len(searches) // 50  # near-ties
+
+
+@needs_node
+@needs_litert
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"beamsize": 3}, "There is no setting beamsize of the search."),
+        ({"n": 4}, "n must be 1 to 3, the size of the beam. Received: 4"),
+        ({"target": "toString"}, "The model has no target language toString."),
+    ],
+)
+def test_options_that_do_nothing_are_refused(exported, options, said):
+    (answer,) = in_node("translate.mjs", exported("nllb"), [{"sentences": ["a"], "options": options}])
+    assert answer == {"error": said}
+
+
+def test_a_search_that_samples_is_refused(copy_run, tmp_path, capsys):
+    sampling = ["--sampling-temperature", "1"]
+    command = ["export", "--format", "web", "--run-dir", str(copy_run), "--output", str(tmp_path / "web")]
+    assert main([*command, *sampling]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "web").exists()
 
 
 @pytest.fixture(scope="module")
@@ -287,7 +329,7 @@ def test_the_page_translates_and_does_so_without_a_network(exported_copy, page):
 
 
 @needs_litert
-def test_a_program_translates_as_python_does(exported_copy, copy_litert, page):
+def test_a_program_translates_as_python_does(exported_copy, tmp_path, page):
     sentences = COPIED + ODD
     with serve(exported_copy) as address:
         page.goto(f"{address}README.md")
@@ -299,7 +341,7 @@ def test_a_program_translates_as_python_does(exported_copy, copy_litert, page):
             }""",
             sentences,
         )
-    theirs = Translator.load(copy_litert("int8"), threads=1).translate_strings(sentences)
+    theirs = python_of(exported_copy, tmp_path / "python").translate_strings(sentences)
     assert [each["translations"][0]["text"] for each in found[:200]] == theirs[:200] == sentences[:200]
     # What the model has never seen is a tie of many translations.
     assert [each["translations"][0]["text"] for each in found[200:203]] == ["", "", ""]

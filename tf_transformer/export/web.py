@@ -43,13 +43,16 @@ def export(
 
     Raises:
         InputError: LiteRT.js is not installed; the output exists; the run directory is not ours or has no checkpoint;
-            an activation that LiteRT does not have.
+            a search that samples; an activation that LiteRT does not have.
     """
     output = Path(output)
     if output.exists():
         raise InputError(f"{output} exists: give another --output, or remove it")
     runtime = web_runtime.find()
     run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
+    temperature = (decoding or run.config.decoding).temperature
+    if temperature:
+        raise InputError(f"a page in the browser cannot sample: leave the temperature away. Received: {temperature}")
     with atomic_write(output) as beside:
         litert.save_run(run, beside, decoding, quantize)
         complete(beside, output.name, runtime)

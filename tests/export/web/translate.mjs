@@ -1,4 +1,4 @@
-// node translate.mjs EXPORT < [{sentences, options}]: the translations, and the attention of the first sentence.
+// node translate.mjs EXPORT < [{sentences, options}]: translations, and the attention of the first sentence; or an error.
 import {readFileSync} from "node:fs";
 import {createRequire} from "node:module";
 import {pathToFileURL} from "node:url";
@@ -12,7 +12,12 @@ const read = async (name) => unpacked(name, new Uint8Array(readFileSync(new URL(
 const translator = await Translator.load(folder, {read});
 const answers = [];
 for (const {sentences, options} of JSON.parse(readFileSync(0, "utf8"))) {
-  const found = await translator.translate(sentences, options);
-  answers.push({found, attention: await translator.attention(sentences[0], options)});
+  try {
+    const found = await translator.translate(sentences, options);
+    const {n, ...others} = options;
+    answers.push({found, attention: await translator.attention(sentences[0], others)});
+  } catch (error) {
+    answers.push({error: error.message});
+  }
 }
 process.stdout.write(JSON.stringify(answers));

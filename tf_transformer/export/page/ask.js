@@ -9,6 +9,8 @@ export const WAITING = "It is being computed \u2026";
 /** @type {Map<number, Waiting>} */
 const waiting = new Map();
 let asked = 0;
+/** @type {Error | null} why the worker answers no more */
+let broken = null;
 /** @type {any} what is known of the model */
 let model = null;
 /** @type {(worker: Worker) => void} */
@@ -54,6 +56,7 @@ async function begin() {
  */
 export function ask(path, text, more, signal, part = () => {}) {
   return new Promise((resolve, reject) => {
+    if (broken) return reject(broken);
     const id = ++asked;
     waiting.set(id, {resolve, reject, part: (answer) => signal.aborted || part(answer)});
     signal.addEventListener("abort", () => {
@@ -94,8 +97,8 @@ function start(total) {
   });
   thread.addEventListener("error", (event) => {
     event.preventDefault();
-    const error = new Error(`The translator has stopped: ${event.message ?? "this browser cannot start it"}. Load the page again.`);
-    for (const {reject} of waiting.values()) reject(error);
+    broken = new Error(`The translator has stopped: ${event.message ?? "this browser cannot start it"}. Load the page again.`);
+    for (const {reject} of waiting.values()) reject(broken);
     waiting.clear();
     bar.remove();
   });
@@ -105,13 +108,14 @@ function start(total) {
 async function serviceWorker() {
   if (!("serviceWorker" in navigator)) return;
   try {
-    await navigator.serviceWorker.register(new URL("service-worker.js", import.meta.url));
-    await navigator.serviceWorker.ready;
-    if (navigator.serviceWorker.controller) return;
+    const address = new URL("service-worker.js", import.meta.url);
+    const {installing} = await navigator.serviceWorker.register(address, {updateViaCache: "none"});
+    if (navigator.serviceWorker.controller || !installing) return;
     // The first time, it must be in charge before the model is loaded, to keep what comes.
     await new Promise((resolve) => {
-      navigator.serviceWorker.addEventListener("controllerchange", resolve, {once: true});
-      setTimeout(resolve, 2000);
+      installing.addEventListener("statechange", () => {
+        if (["activated", "redundant"].includes(installing.state)) resolve(null);
+      });
     });
   } catch (error) {
     console.info("The page will not work without a network:", error);

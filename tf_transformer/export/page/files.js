@@ -11,13 +11,15 @@
  */
 export function reader(folder, received = () => {}) {
   return async (name) => {
-    const response = await fetch(new URL(name, folder)).catch(() => null);
-    if (!response?.ok || !response.body) {
-      throw new Error(`${name} cannot be loaded${response ? ` (status ${response.status})` : ""}.`);
-    }
+    const fail = (/** @type {string} */ why) => {
+      throw new Error(`${name} cannot be loaded: ${why}.`);
+    };
+    const response = await fetch(new URL(name, folder)).catch(() => fail("the web server does not answer"));
+    if (!response.ok || !response.body) return fail(`the web server answers with status ${response.status}`);
     const parts = [];
     const stream = response.body.getReader();
-    for (let part = await stream.read(); !part.done; part = await stream.read()) {
+    const next = () => stream.read().catch(() => fail("the connection broke off"));
+    for (let part = await next(); !part.done; part = await next()) {
       parts.push(part.value);
       received(part.value.length);
     }
@@ -33,11 +35,15 @@ export async function unpacked(name, bytes) {
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   } catch {
-    throw damaged(name);
+    throw new Damaged(name);
   }
 }
 
-/** @param {string} name @returns {Error} */
-export function damaged(name) {
-  return new Error(`${name} is damaged or cut off. Load the page again.`);
+/** A file that cannot be read. */
+export class Damaged extends Error {
+  /** @param {string} file */
+  constructor(file) {
+    super(`${file} is damaged or cut off. Load the page again.`);
+    this.file = file;
+  }
 }

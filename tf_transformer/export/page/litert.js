@@ -33,11 +33,19 @@ import {specialised} from "./tflite.js";
  * @typedef {Deletable & {lock: (mode: Object) => number, unlock: () => void, packedSize: () => number}} Buffer
  */
 
+/** A model for which there is no memory. */
+export class TooLarge extends Error {
+  constructor() {
+    super("The model needs more memory than the browser gives to a page.");
+  }
+}
+
 /** LiteRT itself. */
 export class LiteRT {
-  /** @param {Wasm} wasm */
-  constructor(wasm) {
+  /** @param {Wasm} wasm @param {string[]} errors to which its messages are added */
+  constructor(wasm, errors) {
     this.wasm = wasm;
+    this.errors = errors;
     wasm.setupLogging();
     this.environment = wasm.LiteRtEnvironment.create(null);
   }
@@ -45,12 +53,13 @@ export class LiteRT {
   /**
    * @param {(options: Object) => Promise<Wasm>} factory of LiteRT's script
    * @param {ArrayBuffer} wasmBinary its WebAssembly
-   * @param {(line: string) => void} [report] takes what LiteRT says of errors
    * @returns {Promise<LiteRT>}
    */
-  static async start(factory, wasmBinary, report = () => {}) {
-    const say = (/** @type {string} */ line) => void (/ERROR/.test(line) && report(line));
-    return new LiteRT(await factory({wasmBinary, print: say, printErr: say}));
+  static async start(factory, wasmBinary) {
+    /** @type {string[]} */
+    const errors = [];
+    const say = (/** @type {string} */ line) => void (/ERROR/.test(line) && errors.push(line));
+    return new LiteRT(await factory({wasmBinary, print: say, printErr: say}), errors);
   }
 
   /**
@@ -64,6 +73,7 @@ export class LiteRT {
   async load(file, key, shapes) {
     const bytes = specialised(file, key, shapes);
     const place = this.wasm._malloc(bytes.length);
+    if (!place) throw new TooLarge();
     this.wasm.HEAPU8.set(bytes, place);
     try {
       const model = this.wasm.loadModel(this.environment, place, bytes.length);
@@ -134,7 +144,14 @@ export class Program {
 
   /** @returns {Promise<Record<string, Buffer>>} the outputs, which must be deleted */
   async run() {
+    const {errors} = this.litert;
+    errors.length = 0;
     const outputs = await this.compiled.run(0, this.inputNames.map((name) => this.inputs[name]));
+    if (errors.length) {
+      // It throws nothing, and leaves the outputs as they were.
+      for (const buffer of outputs) buffer.delete();
+      throw new Error(`LiteRT cannot run the model: ${errors.join("; ")}`);
+    }
     return Object.fromEntries(outputs.map((buffer, i) => [this.outputNames[i], buffer]));
   }
 

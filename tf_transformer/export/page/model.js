@@ -8,6 +8,7 @@
  * @property {number} depth of keys
  * @property {number} value_depth of values
  * @property {number} vocabulary
+ * @property {number | null} max_positions the most tokens of a sentence, where positions are learned
  */
 
 const END = 3;
@@ -40,7 +41,9 @@ export class Model {
    */
   async encode(sentences) {
     const batch = powerFrom(1, sentences.length);
-    const length = powerFrom(LEAST_SOURCE, Math.max(...sentences.map((ids) => ids.length)));
+    // No sentence is longer than the positions that the model has learned, and no array may be.
+    const needed = powerFrom(LEAST_SOURCE, Math.max(...sentences.map((ids) => ids.length)));
+    const length = Math.min(needed, this.facts.max_positions ?? needed);
     const program = await this.program("encode", {ids: [batch, length], ...this.memoryShapes(batch, length)});
     const ids = new Int32Array(batch * length);
     for (let row = 0; row < batch; row++) ids.set(sentences[row] ?? [END], row * length);

@@ -12,8 +12,12 @@ const RELAXED_SIMD = [
 
 /** @returns {string} the name of the files of the fastest build that runs here */
 export function build() {
-  if (typeof WebAssembly === "undefined" || !runs(SIMD)) {
-    throw new Error("This browser is too old: it has no WebAssembly with SIMD, which the translator needs.");
+  const needed = {
+    "WebAssembly with SIMD": typeof WebAssembly !== "undefined" && runs(SIMD),
+    "decompression of files": typeof DecompressionStream !== "undefined",
+  };
+  for (const [name, isThere] of Object.entries(needed)) {
+    if (!isThere) throw new Error(`This browser is too old: it has no ${name}, which the translator needs.`);
   }
   return runs(RELAXED_SIMD) ? "relaxed" : "plain";
 }

@@ -11,7 +11,9 @@ const place = String(worker.registration.scope);
 const cacheName = `${place} ${version}`;
 
 self.addEventListener("install", (event) => {
-  /** @type {ExtendableEvent} */ (event).waitUntil(caches.open(cacheName).then((cache) => cache.addAll(page)));
+  // Not what the browser has kept of an older version.
+  const now = page.map((file) => new Request(file, {cache: "no-cache"}));
+  /** @type {ExtendableEvent} */ (event).waitUntil(caches.open(cacheName).then((cache) => cache.addAll(now)));
 });
 
 self.addEventListener("activate", (event) => {
@@ -19,8 +21,8 @@ self.addEventListener("activate", (event) => {
 });
 
 self.addEventListener("fetch", (event) => {
-  const {request, respondWith} = /** @type {FetchEvent} */ (event);
-  if (request.method === "GET" && request.url.startsWith(place)) respondWith.call(event, kept(request));
+  const asked = /** @type {FetchEvent} */ (event);
+  if (asked.request.method === "GET" && asked.request.url.startsWith(place)) asked.respondWith(kept(asked));
 });
 
 /** Remove what an older version of this page has kept. */
@@ -29,12 +31,15 @@ async function forgetOthers() {
   await Promise.all(old.map((each) => caches.delete(each)));
 }
 
-/** @param {Request} request @returns {Promise<Response>} */
-async function kept(request) {
+/** @param {FetchEvent} event @returns {Promise<Response>} */
+async function kept(event) {
   const cache = await caches.open(cacheName);
-  const known = await cache.match(request, {ignoreSearch: true});
+  // Web servers send some addresses of the page on to another, and a page cannot be opened by an answer that was sent on.
+  const address = event.request.mode === "navigate" ? event.request.url.replace(/index\.html(?=$|[?#])/u, "") : event.request.url;
+  const known = await cache.match(address, {ignoreSearch: true});
   if (known) return known;
-  const response = await fetch(request);
-  if (response.ok) await cache.put(request, response.clone());
+  const response = await fetch(event.request);
+  // What breaks off, or has no room, is not kept.
+  if (response.ok) event.waitUntil(cache.put(event.request, response.clone()).catch(() => {}));
   return response;
 }

@@ -1,6 +1,7 @@
 /** Strings in, strings out: vocabularies, model and search together. */
 
-import {damaged, reader} from "./files.js";
+import {Damaged, reader} from "./files.js";
+import {TooLarge} from "./litert.js";
 import {Model} from "./model.js";
 import {startLiteRT} from "./runtime.js";
 import {Search} from "./search.js";
@@ -92,7 +93,7 @@ export class Translator {
    */
   async *translateEach(sentences, options = {}) {
     const {n = 1, source, target, ...changed} = options;
-    const decoding = {...this.decoding, ...changed};
+    const decoding = this.changed(changed);
     const direction = this.direction(source, target);
     const sources = sentences.map((sentence) => this.encode(sentence, direction, decoding));
     for (const batch of batches(sources)) {
@@ -113,7 +114,7 @@ export class Translator {
    */
   async attention(sentence, options = {}) {
     const {source: from, target: to, ...changed} = options;
-    const decoding = {...this.decoding, ...changed};
+    const decoding = this.changed(changed);
     const source = this.encode(sentence, this.direction(from, to), decoding);
     return this.inTurn(async () => {
       const [[{ids}]] = await this.search([source], decoding, 1);
@@ -132,12 +133,25 @@ export class Translator {
     });
   }
 
+  /** @param {Record<string, any>} settings @returns {any} how to search, with other settings than the export's */
+  changed(settings) {
+    for (const name of Object.keys(settings)) {
+      if (!(name in this.decoding)) throw new Error(`There is no setting ${name} of the search.`);
+    }
+    return {...this.decoding, ...settings};
+  }
+
   /** @param {string | null} [source] @param {string | null} [target] @returns {Direction | null} */
   direction(source, target) {
-    if (!this.before) return null;
+    if (!this.before) {
+      if (source ?? target) throw new Error(`The model has no languages to choose from. Received: ${source ?? target}`);
+      return null;
+    }
     const direction = {source: source ?? this.decoding.source_language, target: target ?? this.decoding.target_language};
     for (const side of /** @type {const} */ (["source", "target"])) {
-      if (!(direction[side] in this.languages[side])) throw new Error(`The model has no ${side} language ${direction[side]}.`);
+      if (!Object.hasOwn(this.languages[side], direction[side])) {
+        throw new Error(`The model has no ${side} language ${direction[side]}.`);
+      }
     }
     return direction;
   }
@@ -218,14 +232,14 @@ export class Translator {
  * @template T @param {string} name @param {() => T} read @returns {T}
  */
 function check(name, read) {
-  const fail = () => {
-    throw damaged(name);
+  const fail = (/** @type {unknown} */ error) => {
+    throw error instanceof TooLarge ? error : new Damaged(name);
   };
   try {
     const found = read();
     return found instanceof Promise ? /** @type {T} */ (found.catch(fail)) : found;
-  } catch {
-    return fail();
+  } catch (error) {
+    return fail(error);
   }
 }
 

@@ -6,6 +6,7 @@ import {KIND, readModel, SPACE_MARK} from "./sentencepiece.js";
 
 const UNKNOWN = 1, END = 3;
 const LANGUAGE = /^>>\S+<<$/u;
+const AT_FRONT = /^>>.*?<</su;
 
 /** The pieces of a SentencePiece model and their ids. */
 export class Vocabulary {
@@ -29,16 +30,19 @@ export class Vocabulary {
     this.pieces.forEach((piece, id) => {
       if (id > END && this.model.pieces[id].kind !== KIND.CONTROL) this.ids?.set(piece, id);
     });
+    /** Whether text may begin with a language such as `>>de<<`, which is one token. */
+    this.hasCodes = [...(this.ids?.keys() ?? [])].some((piece) => LANGUAGE.test(piece));
   }
 
   /** @param {string} text @returns {number[]} its ids, without start and end */
   encode(text) {
     const whole = text.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "?");
     if (this.blank.test(whole)) return [];
-    const cut = this.cut(whole);
-    if (!this.ids) return cut.map(({id}) => id);
-    const isMarked = cut.length > 1 && cut[0].text === SPACE_MARK && LANGUAGE.test(cut[1].text);
-    return cut.slice(isMarked ? 1 : 0).map(({text: piece}) => this.ids?.get(piece) ?? UNKNOWN);
+    const {ids} = this;
+    if (!ids) return this.cut(whole).map(({id}) => id);
+    const front = (this.hasCodes && whole.match(AT_FRONT)) || [];
+    const pieces = this.cut(whole.slice(front[0]?.length ?? 0)).map(({text: piece}) => piece);
+    return [...front, ...pieces].map((piece) => ids.get(piece) ?? UNKNOWN);
   }
 
   /** @param {string} text @returns {import("./sentencepiece.js").Cut[]} its pieces, unknown characters joined or in bytes */

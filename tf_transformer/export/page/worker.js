@@ -1,6 +1,6 @@
 /** The translator in a thread of its own, so that the page stays alive. It answers what `ask.js` asks. */
 
-import {reader} from "./files.js";
+import {Damaged, reader} from "./files.js";
 import {Translator} from "./translator.js";
 
 /** @typedef {{id: number, path: string, text: string, more: Record<string, any>}} Asked */
@@ -26,11 +26,15 @@ function load() {
   const read = reader(folder, (bytes) => self.postMessage({received: bytes}));
   loaded ??= Translator.load(folder, {read}).catch(async (error) => {
     loaded = null;
-    // A file that came damaged must not stay.
-    if (self.caches) for (const name of await caches.keys()) await caches.delete(name);
+    if (error instanceof Damaged) await forget(new URL(error.file, folder)).catch(() => {});
     throw error;
   });
   return loaded;
+}
+
+/** Forget a file that came damaged, where the service worker has kept it. @param {URL} file */
+async function forget(file) {
+  for (const name of await caches.keys()) await (await caches.open(name)).delete(file);
 }
 
 /** @param {Asked} asked @returns {Promise<any>} */
@@ -67,7 +71,7 @@ async function translate(translator, id, text, options) {
     });
     const translation = pieces.map((piece) => (piece.isText ? piece.translation ?? "\u2026" : piece.text)).join("");
     if (done === wanted.length) return {translation, sentences};
-    self.postMessage({id, part: {translation, sentences}});
+    self.postMessage({id, part: {translation, sentences, count: wanted.length}});
   }
   return {translation: text, sentences};
 }
@@ -76,7 +80,7 @@ async function translate(translator, id, text, options) {
 
 /** @param {string} text @param {string | null} [language] @returns {Part[]} */
 function sentencesOf(text, language) {
-  return text.split(/(\s*\n\s*)/u).flatMap((line) => (line.trim() ? inLine(line, language) : [{text: line, isText: false}]));
+  return text.split(/(\n)/u).flatMap((line) => (line.trim() ? inLine(line, language) : [{text: line, isText: false}]));
 }
 
 /** @param {string} line @param {string | null} [language] @returns {Part[]} */
@@ -84,7 +88,9 @@ function inLine(line, language) {
   if (!("Segmenter" in Intl)) return [{text: line, isText: true}];
   const parts = Array.from(segmenter(language).segment(line), ({segment}) => segment);
   return parts.flatMap((part) => {
-    const [, before, said, after] = part.match(/^(\s*)(.*?)(\s*)$/su) ?? ["", "", part, ""];
+    const said = part.trim();
+    const before = part.slice(0, part.length - part.trimStart().length);
+    const after = said ? part.slice(before.length + said.length) : "";
     return [{text: before, isText: false}, {text: said, isText: true}, {text: after, isText: false}].filter((each) => each.text);
   });
 }

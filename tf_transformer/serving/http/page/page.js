@@ -6,6 +6,7 @@ import { drawSteps } from "./steps.js";
 
 const SHORT = 200; // characters of a sentence whose attention is shown without being asked for
 let waiting = null;
+let drawn = {}; // the request whose sentences are shown, and their number
 let hasSteps = false; // whether the model shows the steps of its search
 
 askModel()
@@ -88,12 +89,17 @@ function terms() {
   return Object.fromEntries(pairs.filter(([term, translation]) => term && translation));
 }
 
-// With a glossary, a sentence has no panels: they would show how it is translated without one.
-function show({ translation, sentences }, more, hasTerms, signal) {
+// With a glossary, a sentence has no panels: they would show how it is translated without one. A part of an answer has
+// the number of all sentences; those that it adds are drawn, and the ones before stay as they are.
+function show({ translation, sentences, count = sentences.length }, more, hasTerms, signal) {
   find("translation").textContent = translation;
-  find("said").textContent = translation; // what a screen reader says at once
-  const isAlone = sentences.length === 1;
-  find("sentences").replaceChildren(...sentences.map((sentence) => drawSentence(sentence, isAlone, more, hasTerms, signal)));
+  if (sentences.length === count) find("said").textContent = translation; // what a screen reader says at once
+  const isMore = drawn.signal === signal;
+  const added = isMore ? sentences.slice(drawn.count) : sentences;
+  const boxes = added.map((sentence) => drawSentence(sentence, count === 1, more, hasTerms, signal));
+  if (isMore) find("sentences").append(...boxes);
+  else find("sentences").replaceChildren(...boxes);
+  drawn = { signal, count: sentences.length };
   find("result").hidden = false;
 }
 
