@@ -21,10 +21,12 @@ import tensorflow as tf
 from playwright.sync_api import expect
 
 from tests.conftest import MILLISECONDS, unpack
-from tf_transformer import PRESETS, Transformer
+from tf_transformer import PRESETS, Transformer, load
+from tf_transformer import Translator as TensorFlowTranslator
 from tf_transformer.commands.main import main
 from tf_transformer.config import TokenizerConfig
 from tf_transformer.data.corpora import copy_task, toy
+from tf_transformer.decoding.search_tree import search_tree
 from tf_transformer.errors import InputError
 from tf_transformer.export import litert, web, web_runtime
 from tf_transformer.importers.opening import import_model
@@ -247,6 +249,33 @@ def test_it_translates_as_python_does(exported, tmp_path, kind, count):
         if said["found"][0]["translations"][0]["text"] == attention.translation:
             np.testing.assert_allclose(said["attention"]["weights"], attention.attention, atol=1e-4)
     assert different <= len(sentences) * len(searches) // 50  # near-ties
+
+
+@needs_node
+@needs_litert
+@pytest.mark.parametrize("prefix", ["", "Die"])
+def test_the_steps_of_the_search_are_those_of_tensorflow(exported, prefix):
+    """Those of the server's page come from there."""
+    folder = exported("marian")
+    sentence = SOURCES[0]
+    model, source, target, config = load(folder.parent / "run")
+    decoding = dataclasses.replace(config.decoding, beam_size=3, max_length=30)
+    translator = TensorFlowTranslator(model, source, target, decoding)
+    ids = target.tokenize([prefix]).to_list()[0]
+    theirs = translator.translate_with_steps(tf.constant([sentence]), tf.constant([ids], tf.int32))
+    asked = [{"sentences": [sentence], "options": {}, "prefix": ids}]
+    ours = in_node("translate.mjs", folder, asked)[0]["steps"]
+    assert ours["translation"] == theirs.texts[0].numpy().decode()
+    assert ours["ids"] == theirs.target_ids[0].numpy().tolist()
+    shown = [[one["id"] for one in of_step] for of_step in ours["next"]]
+    assert shown == theirs.next_ids[0].numpy().tolist()
+    probabilities = [[one["probability"] for one in of_step] for of_step in ours["next"]]
+    np.testing.assert_allclose(probabilities, np.exp(theirs.next_log_probabilities[0]), atol=1e-5)
+    pieces = [[piece.decode() for piece in row] for row in theirs.considered_tokens[0].numpy()]
+    tree = search_tree(pieces, *(each[0] for each in theirs.considered[1:]), ours["tokens"])
+    assert len(tree) == len(ours["tree"])
+    for one, other in zip(itertools.chain(*tree), itertools.chain(*ours["tree"]), strict=True):
+        assert other == pytest.approx(one._asdict(), abs=1e-4)
 
 
 @needs_node

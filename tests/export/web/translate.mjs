@@ -1,4 +1,5 @@
-// node translate.mjs EXPORT < [{sentences, options}]: translations, and the attention of the first sentence; or an error.
+// node translate.mjs EXPORT < [{sentences, options, prefix}]: translations, and the attention and the steps of the first
+// sentence; or an error.
 import {readFileSync} from "node:fs";
 import {createRequire} from "node:module";
 import {pathToFileURL} from "node:url";
@@ -7,15 +8,20 @@ import {pathToFileURL} from "node:url";
 Object.assign(globalThis, {require: createRequire(import.meta.url), __dirname: "."});
 const folder = pathToFileURL(`${process.argv[2]}/`);
 const {Translator} = await import(new URL("translator.js", folder));
+const {attention, searchSteps} = await import(new URL("inside.js", folder));
 const {unpacked} = await import(new URL("files.js", folder));
 const read = async (name) => unpacked(name, new Uint8Array(readFileSync(new URL(name, folder))));
 const translator = await Translator.load(folder, {read});
 const answers = [];
-for (const {sentences, options} of JSON.parse(readFileSync(0, "utf8"))) {
+for (const {sentences, options, prefix} of JSON.parse(readFileSync(0, "utf8"))) {
   try {
     const found = await translator.translate(sentences, options);
     const {n, ...others} = options;
-    answers.push({found, attention: await translator.attention(sentences[0], others)});
+    const [weights, steps] = [
+      await attention(translator, sentences[0], others),
+      await searchSteps(translator, sentences[0], {...others, prefix}),
+    ];
+    answers.push({found, attention: weights, steps});
   } catch (error) {
     answers.push({error: error.message});
   }

@@ -43,7 +43,7 @@ async function begin() {
   const languages = Object.keys(litert.language_tokens.source);
   model = {
     name: web.name, source: source ?? config.data.source, target: target ?? config.data.target, languages,
-    has_steps: false, has_terms: false,
+    has_steps: config.decoding.beam_size > 1, has_terms: false,
   };
   return model;
 }

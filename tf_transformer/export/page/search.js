@@ -37,6 +37,11 @@ const {fround} = Math;
  * @property {Float32Array} coverage the attention that source tokens have received
  */
 /** @typedef {{ids: number[], score: number, logProbability: number}} Found a translation, with the value it is ranked by */
+/** @typedef {{parent: number, token: number, logProbability: number}} Candidate a hypothesis with a token more */
+/**
+ * @typedef {Candidate & {place: number, score: number | null}} Considered a candidate, which unfinished hypothesis it
+ * becomes, or -1, and the score of one that is finished
+ */
 
 /** @param {number} length @param {Decoding} decoding @returns {number} ((k + length) / (k + 1))^alpha */
 export function lengthPenalty(length, decoding) {
@@ -51,11 +56,15 @@ export class Search {
    * @param {number} limit the most tokens of a translation; with 0, the empty one is found
    * @param {number} count the number of translations to find
    * @param {number} sourceLength the number of source tokens
+   * @param {number[]} [prefix] the tokens that every translation begins with
    */
-  constructor(decoding, limit, count, sourceLength) {
+  constructor(decoding, limit, count, sourceLength, prefix = []) {
     this.decoding = decoding;
     this.limit = limit;
     this.count = count;
+    this.prefix = prefix;
+    /** @type {Considered[][]} what was considered at each step, the most probable first */
+    this.considered = [];
     const first = {ids: [], logProbability: 0, coverage: new Float32Array(sourceLength)};
     /** @type {Hypothesis[]} the unfinished ones, the best first, at most as many as the beam */
     this.alive = limit > 0 ? [first] : [];
@@ -90,21 +99,21 @@ export class Search {
     const best = candidates.sort((a, b) => descending(a.logProbability, b.logProbability)).slice(0, choices);
     const isFinal = (/** @type {Candidate} */ {token}) => token === END || length >= limit;
     // One that ends must be among the best of the beam, just like one that continues.
-    const ended = best.slice(0, width).filter(isFinal).map((each) => this.ended(each, length));
-    this.final = [...this.final, ...ended].sort((a, b) => descending(a.score, b.score)).slice(0, width);
-    const kept = best.filter((each) => !isFinal(each)).slice(0, width);
-    if (!kept.length || this.isDecided(length, kept[0].logProbability)) {
-      this.alive = [];
-      return [];
-    }
+    const ended = best.map((each, rank) => (rank < width && isFinal(each) ? this.ended(each, length) : null));
+    this.final = [...this.final, ...ended.flatMap((each) => each ?? [])];
+    this.final = this.final.sort((a, b) => descending(a.score, b.score)).slice(0, width);
+    const unfinished = best.filter((each) => !isFinal(each)).slice(0, width);
+    const isOver = !unfinished.length || this.isDecided(length, unfinished[0].logProbability);
+    const kept = isOver ? [] : unfinished;
+    this.considered.push(
+      best.map((each, rank) => ({...each, place: kept.indexOf(each), score: ended[rank]?.score ?? null})),
+    );
     this.alive = kept.map(({parent, token, logProbability}) => {
       const {ids, coverage} = this.alive[parent];
       return {ids: [...ids, token], logProbability, coverage};
     });
     return kept.map(({parent}) => parent);
   }
-
-  /** @typedef {{parent: number, token: number, logProbability: number}} Candidate a hypothesis with a token more */
 
   /**
    * Return the most probable continuations of a hypothesis, the best first.
@@ -123,6 +132,10 @@ export class Search {
   /** @param {Float32Array} logits @param {number[]} ids @returns {Float32Array} -Infinity for what may not follow */
   allowed(logits, ids) {
     const {ban_unknown, min_length, no_repeat_ngram: n} = this.decoding;
+    if (ids.length < this.prefix.length) {
+      const token = this.prefix[ids.length];
+      return new Float32Array(logits.length).fill(-Infinity).fill(logits[token], token, token + 1);
+    }
     const banned = [PAD, START, ...(ban_unknown ? [UNKNOWN] : [])];
     // The end is allowed where no other token is.
     if (ids.length < min_length && logits.length > banned.length + 1) banned.push(END);

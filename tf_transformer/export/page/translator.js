@@ -11,12 +11,10 @@ const PAD = 0, START = 2, END = 3;
 /** The number of sentences that are translated together. */
 const BATCH = 8;
 
-/** @typedef {import("./search.js").Found} Found */
 /** @typedef {{source: string, target: string}} Direction */
 /** @typedef {{text: string, score: number}} Translation */
 /** @typedef {{translations: Translation[], isCut: boolean}} Translated the best first; whether the text was too long */
 /** @typedef {{ids: number[], isCut: boolean, language: number | null}} Source */
-/** @typedef {{source: string[], target: string[], weights: number[][]}} Attention pieces, and [target][source] */
 /**
  * @typedef {Partial<import("./search.js").Decoding> & {n?: number, source?: string | null, target?: string | null}} Options
  * how to search, if not as the export says; how many translations; the languages, of a model with several
@@ -97,40 +95,12 @@ export class Translator {
     const direction = this.direction(source, target);
     const sources = sentences.map((sentence) => this.encode(sentence, direction, decoding));
     for (const batch of batches(sources)) {
-      const found = await this.inTurn(() => this.search(batch.map((i) => sources[i]), decoding, n));
+      const searches = await this.inTurn(() => this.search(batch.map((i) => sources[i]), decoding, n));
       for (const [row, i] of batch.entries()) {
-        const translations = found[row].map(({ids, score}) => ({text: this.text(ids), score}));
+        const translations = searches[row].best.map(({ids, score}) => ({text: this.text(ids), score}));
         yield [i, {translations, isCut: sources[i].isCut}];
       }
     }
-  }
-
-  /**
-   * Translate a sentence, and say what the tokens of the translation attended to.
-   *
-   * @param {string} sentence
-   * @param {Options} [options]
-   * @returns {Promise<Attention>}
-   */
-  async attention(sentence, options = {}) {
-    const {source: from, target: to, ...changed} = options;
-    const decoding = this.changed(changed);
-    const source = this.encode(sentence, this.direction(from, to), decoding);
-    return this.inTurn(async () => {
-      const [[{ids}]] = await this.search([source], decoding, 1);
-      const steps = await this.begin([source], 1);
-      const weights = [];
-      try {
-        for (let i = 0; i < ids.length; i++) {
-          await steps.step(Int32Array.of(i ? ids[i - 1] : source.language ?? START));
-          weights.push(Array.from(steps.attention(0).subarray(0, source.ids.length)));
-        }
-      } finally {
-        steps.delete();
-      }
-      const pieces = (/** @type {Vocabulary} */ {pieces}, /** @type {number[]} */ of) => of.map((id) => pieces[id]);
-      return {source: pieces(this.source, source.ids), target: pieces(this.target, ids), weights};
-    });
   }
 
   /** @param {Record<string, any>} settings @returns {any} how to search, with other settings than the export's */
@@ -175,12 +145,18 @@ export class Translator {
     return Math.min(tokens - 1 + decoding.max_extra_length, most, decoding.max_length ?? Infinity);
   }
 
-  /** @param {Source[]} sources @param {any} decoding @param {number} n @returns {Promise<Found[][]>} */
-  async search(sources, decoding, n) {
+  /**
+   * Search for translations, in turn.
+   *
+   * @param {Source[]} sources @param {any} decoding @param {number} n
+   * @param {number[]} [prefix] the tokens that every translation begins with
+   * @returns {Promise<Search[]>} the searches, which are over
+   */
+  async search(sources, decoding, n, prefix = []) {
     const width = decoding.beam_size;
     if (!(n >= 1 && n <= width)) throw new Error(`n must be 1 to ${width}, the size of the beam. Received: ${n}`);
-    const searches = sources.map((each) => new Search(decoding, this.limit(each, decoding), n, each.ids.length));
-    if (searches.every((search) => search.isOver)) return searches.map((search) => search.best);
+    const searches = sources.map((each) => new Search(decoding, this.limit(each, decoding), n, each.ids.length, prefix));
+    if (searches.every((search) => search.isOver)) return searches;
     const steps = await this.begin(sources, width);
     try {
       const ids = new Int32Array(steps.rows).fill(PAD);
@@ -202,7 +178,7 @@ export class Translator {
     } finally {
       steps.delete();
     }
-    return searches.map((search) => search.best);
+    return searches;
   }
 
   /** @param {Source[]} sources @param {number} width @returns {Promise<import("./model.js").Steps>} before the text */

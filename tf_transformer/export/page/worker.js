@@ -1,6 +1,7 @@
 /** The translator in a thread of its own, so that the page stays alive. It answers what `ask.js` asks. */
 
 import {Damaged, reader} from "./files.js";
+import {attention, searchSteps} from "./inside.js";
 import {Translator} from "./translator.js";
 
 /** @typedef {{id: number, path: string, text: string, more: Record<string, any>}} Asked */
@@ -42,8 +43,9 @@ async function answer({id, path, text, more}) {
   const translator = await load();
   const options = {source: more.source_language, target: more.target_language};
   if (path === "translate") return translate(translator, id, text, options);
+  if (path === "steps") return searchSteps(translator, text, {...options, prefix: more.prefix});
   if (path !== "attention") return null;
-  const {source, target, weights} = await translator.attention(text, options);
+  const {source, target, weights} = await attention(translator, text, options);
   return {source_tokens: source, target_tokens: target, kinds: {cross: [[weights]]}};
 }
 
