@@ -3,6 +3,7 @@
 Usage: python scripts/site_source.py OUTPUT
 """
 
+import functools
 import importlib
 import inspect
 import re
@@ -18,6 +19,14 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
 }
 """What stands outside docs/, and its page."""
+TRANSLATOR = "toy_en_de"
+"""The folder of the site with the export for browsers, which scripts/docs.sh writes."""
+FRAME = """\
+{text}
+
+<iframe src="{up}{folder}/" title="Translator, English to German" loading="lazy"
+style="width: 100%; height: 36rem; border: 1px solid #8886"></iframe>
+"""
 API = """\
 # API reference
 
@@ -85,8 +94,14 @@ def with_links(file: Path, page: str, sources: dict[Path, str], linked: dict[Pat
 
     text = file.read_text("utf-8")
     parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)  # code has no links
-    parts[::2] = [re.sub(r"(\])\(([^)#\s]+)(#[^)\s]*)?\)", changed, part) for part in parts[::2]]
+    parts[::2] = [with_frames(re.sub(r"(\])\(([^)#\s]+)(#[^)\s]*)?\)", changed, part), page) for part in parts[::2]]
     return re.sub(r"^```(\w+) file=\S+$", r"```\1", "".join(parts), flags=re.M)
+
+
+def with_frames(text: str, page: str) -> str:
+    """Return a text with the translator in place of each comment `<!-- translator: what is said of it -->`."""
+    frame = functools.partial(FRAME.format, up="../" * page.count("/"), folder=TRANSLATOR)
+    return re.sub(r"^<!-- translator: (.+?) -->$", lambda match: frame(text=match[1]), text, flags=re.M | re.S)
 
 
 def as_page(file: Path) -> str:
