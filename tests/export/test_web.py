@@ -363,6 +363,11 @@ def test_the_page_translates_and_does_so_without_a_network(exported_copy, page):
     assert page.locator(".n-best tbody tr").count() > 1
     rows = page.locator(".attention tbody tr")
     expect(rows).to_have_count(11, timeout=MILLISECONDS)  # ten symbols and the end
+    page.locator(".steps summary").click()
+    expect(page.locator(".tokens button")).to_have_count(11, timeout=MILLISECONDS)
+    page.get_by_role("button", name="write", exact=False).first.click()
+    expect(page.locator(".tokens .chosen")).to_have_count(1, timeout=MILLISECONDS)
+    assert page.locator(".tree rect").count() > 11
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.said == []
 
@@ -520,6 +525,13 @@ def test_a_browser_that_is_too_old_is_told(exported_copy, page, missing):
         page.goto(address)
         said = f"This browser is too old: it has no {TOO_OLD[missing]}, which the translator needs."
         expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
+
+
+@needs_litert
+def test_a_page_that_is_opened_from_a_file_is_told(exported_copy, page):
+    page.goto((exported_copy / "index.html").as_uri())
+    expect(page.locator("#problem")).to_be_hidden()
+    expect(page.get_by_role("alert")).to_contain_text("browsers do not run it from a file", timeout=MILLISECONDS)
 
 
 @needs_litert

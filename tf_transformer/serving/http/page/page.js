@@ -9,6 +9,10 @@ let waiting = null;
 let drawn = {}; // the request whose sentences are shown, and their number
 let hasSteps = false; // whether the model shows the steps of its search
 
+find("problem").classList.remove("early"); // the page has started
+showProblem("");
+if (window === window.top) find("text").focus(); // within another page it would scroll that one
+
 askModel()
   .then(showModel)
   .catch((error) => showProblem(problemOf(error)));
