@@ -15,7 +15,7 @@ from tf_transformer.decoding.hypotheses import (
     no_tokens,
     size_of,
 )
-from tf_transformer.decoding.loops import in_rounds, until_done
+from tf_transformer.decoding.loops import search
 
 STOPPING = ("exact", "heuristic", "early")
 
@@ -149,10 +149,7 @@ class BeamSearch:
         if tf.is_tensor(sentences.phrases) != self.takes_phrases:
             raise ValueError("sentences with phrases need a ConstrainedBeamSearch, and it needs phrases")
         first = self.begin(cache, sentences)
-        if self.capacity is None:
-            found = in_rounds(self.advance, self.is_live, lambda state: state.final, first, self.beam_size)
-        else:
-            found = until_done(self.advance, self.is_live, first).final
+        found = search(self.advance, self.is_live, lambda state: state.final, first, self.capacity, self.beam_size)
         return self.result(found, sentences)
 
     def begin(self, cache: Any, sentences: Sentences) -> State:

@@ -14,7 +14,7 @@ from tf_transformer.decoding.hypotheses import (
     log_normalizer,
     no_tokens,
 )
-from tf_transformer.decoding.loops import in_rounds, until_done
+from tf_transformer.decoding.loops import search
 
 Choose = Callable[[tf.Tensor, tf.Tensor, Sentences], tf.Tensor]
 """`(logits [B, V], position, sentences) -> tokens [B]`; the logits of forbidden tokens are -inf."""
@@ -91,9 +91,4 @@ def one_path(
             cache=cache,
         )
 
-    def is_live(state: State) -> tf.Tensor:
-        return state.is_live
-
-    if capacity is None:
-        return in_rounds(advance, is_live, State.found, state)
-    return until_done(advance, is_live, state).found()
+    return search(advance, lambda state: state.is_live, State.found, state, capacity)

@@ -14,6 +14,20 @@ IsLive = Callable[[Any], tf.Tensor]
 """`state -> [b]`, boolean: whether each of its sentences is unfinished"""
 
 
+def search(
+    advance: Advance,
+    is_live: IsLive,
+    found: Callable[[Any], Hypotheses],
+    state: Any,
+    capacity: Any = None,
+    beam_size: int = 1,
+) -> Hypotheses:
+    """Return what is found for all sentences: `in_rounds`, or `until_done` with a capacity, for shapes that stay."""
+    if capacity is None:
+        return in_rounds(advance, is_live, found, state, beam_size)
+    return found(until_done(advance, is_live, state))
+
+
 def until_done(advance: Advance, is_live: IsLive, state: Any) -> Any:
     """Return the state after `advance` at positions 0, 1, ... until no sentence is live. All stay in the batch.
 
