@@ -5,11 +5,12 @@ import subprocess
 import sys
 
 import pytest
+import tensorflow as tf
 
 from tf_transformer.config.overrides import override
 from tf_transformer.errors import InputError
 from tf_transformer.training import batch_size
-from tf_transformer.training.batch_size import with_fitting_batches
+from tf_transformer.training.batch_size import lacks_memory, with_fitting_batches
 
 GIGABYTE = 2**30
 
@@ -73,6 +74,25 @@ def test_a_failure_for_another_reason_is_not_taken_for_too_large(corpus, small, 
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(RuntimeError, match="an attempt to find data.batch_tokens failed"):
         with_fitting_batches(small(corpus))
+
+
+ONEDNN = "Operation received an exception:Status: {}, message: could not create a primitive"
+
+
+@pytest.mark.parametrize(
+    ("error", "lacking"),
+    [
+        (MemoryError(), True),
+        (tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor"), True),
+        (tf.errors.InternalError(None, None, "CUDNN: failed to allocate workspace"), True),
+        (RuntimeError("std::bad_alloc"), True),
+        (tf.errors.AbortedError(None, None, ONEDNN.format(1)), True),  # dnnl_out_of_memory
+        (tf.errors.AbortedError(None, None, ONEDNN.format(3)), False),  # dnnl_unimplemented
+        (tf.errors.InvalidArgumentError(None, None, "Incompatible shapes"), False),
+    ],
+)
+def test_what_says_that_memory_ran_out(error, lacking):
+    assert lacks_memory(error) == lacking
 
 
 @pytest.mark.long

@@ -99,13 +99,19 @@ def attempt() -> None:
     except InputError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
-    except (MemoryError, tf.errors.ResourceExhaustedError):
-        sys.exit(TOO_LARGE)
     except Exception as error:
-        # A library of the GPU that lacks memory fails with other exceptions.
-        if not any(words in str(error).lower() for words in ("out of memory", "failed to allocate", "bad_alloc")):
+        if not lacks_memory(error):
             raise
         sys.exit(TOO_LARGE)
+
+
+def lacks_memory(error: Exception) -> bool:
+    """Return whether what was raised says that memory ran out."""
+    if isinstance(error, (MemoryError, tf.errors.ResourceExhaustedError)):
+        return True
+    # The libraries below TensorFlow fail with other exceptions. Status 1 of oneDNN is dnnl_out_of_memory.
+    said = ("out of memory", "failed to allocate", "bad_alloc", "exception:status: 1,")
+    return any(words in str(error).lower() for words in said)
 
 
 def _update(config: Config, strategy_name: str, devices: int | None) -> None:
