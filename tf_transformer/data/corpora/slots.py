@@ -1,18 +1,21 @@
 """Files that are translated as files: what is translated in them, and all else, which stays as it is."""
 
+import collections
 import itertools
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+# Text that somebody sends must not take quadratic time: a tag, a comment and the like ends at the latest where the next
+# one begins. Python before 3.11.5 fails where a group is repeated possessively (cpython#106052): these are atomic.
 TAG = re.compile(
-    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<!(?:\"[^\"]*\"|'[^']*'|[^\"'>])*>"
-    r"|</?[^\s<>/!?](?:\"[^\"]*\"|'[^']*'|[^\"'>])*>",
-    re.DOTALL,
+    r"<!--(?>(?:[^<-]+|-(?!->)|<(?!!--))*)-->|<!\[CDATA\[(?>(?:[^]<]+|](?!]>)|<(?!!\[CDATA\[))*)]]>"
+    r"|<\?(?>(?:[^?<]+|\?(?!>)|<(?!\?))*)\?>|<![^<>]*>"
+    r"|</?[^\s<>/!?](?>(?:\"[^\"]*\"|'[^']*'|[^\"'<>]+)*)>"
 )
 """A tag, a comment or the like, in text whose angle brackets stand for nothing else."""
-PLACEHOLDER = re.compile(r"%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?[hlLqjzt]*[a-zA-Z]\b|\{[^{}]*\}")
+PLACEHOLDER = re.compile(r"%(?:\(\w+\)|\d+\$)?[-+#0]*+\d*+(?:\.\d+)?[hlLqjzt]*[a-zA-Z]\b|\{[^{}]*\}")
 """What a program puts in the place of, as in %d and {name}."""
 NAME = re.compile(r"</?([^\s/>]+)")
 HOLE = "\0{}\0"
@@ -145,17 +148,20 @@ def nested_pairs(tags: Sequence[str]) -> dict[int, int]:
     """Return which tags of a text belong together, by the one that opens: the last one open of the same name."""
     partners: dict[int, int] = {}
     opened: list[tuple[str, int]] = []
+    counts: collections.Counter[str] = collections.Counter()
     for number, tag in enumerate(tags):
         name = NAME.match(tag)
         if not name or tag.startswith(("<!", "<?")) or tag.endswith("/>") or "</" in tag[1:]:
             continue
         if not tag.startswith("</"):
             opened.append((name[1], number))
-            continue
-        place = next((i for i in reversed(range(len(opened))) if opened[i][0] == name[1]), None)
-        if place is not None:
-            partners[opened[place][1]] = number
-            del opened[place:]
+            counts[name[1]] += 1
+        elif counts[name[1]]:
+            inner = ""
+            while inner != name[1]:
+                inner, opening = opened.pop()
+                counts[inner] -= 1
+            partners[opening] = number
     return partners
 
 

@@ -20,7 +20,7 @@ BREAKS = {"w:tab", "w:ptab", "w:br", "w:cr", "a:br"}
 INSTRUCTION = re.compile(r"<(?:[\w.-]+:)?instrText\b[^>]*>([^<]*)")
 LIKE = re.compile(
     r"<([\w.-]+:)?rPrChange\b.*?</\1?rPrChange>|<(?:[\w.-]+:)?(?:lang|noProof|rFonts\s[\w.-]+:hint=\"\w+\")\b[^>]*/>|"
-    r"\s(?:lang|altLang|dirty|err|smtClean|noProof)=\"[^\"]*\"|(?<=>)\s+|\s+(?=/?>)",
+    r"\s(?:lang|altLang|dirty|err|smtClean|noProof)=\"[^\"]*\"|(?<=>)\s+|(?<!\s)\s+(?=/?>)",
     re.DOTALL,
 )
 """Where properties may differ though the text looks the same."""

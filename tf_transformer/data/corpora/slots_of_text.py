@@ -1,8 +1,10 @@
 """Subtitles and pages as files with slots: all of their text."""
 
+import bisect
 import html
 import itertools
 import re
+from collections.abc import Iterator
 
 from tf_transformer.data.corpora.drawn import in_one_line
 from tf_transformer.data.corpora.paragraphs import slots_of
@@ -38,12 +40,6 @@ HIDING = re.compile(HIDDEN.pattern.partition(">.*?")[0], re.IGNORECASE)
 """What begins it."""
 KEPT = re.compile(r"\btranslate\s*=\s*[\"']?no\b|\bclass\s*=\s*[\"'][^\"']*\bnotranslate\b", re.IGNORECASE)
 """What says of an element that it is not translated."""
-WHOLE = re.compile(
-    rf"<(?P<kept>\w+)\b[^>]*(?:{KEPT.pattern})[^>]*>.{{0,9999}}?</(?P=kept)\s*>|"
-    rf"{HIDDEN.pattern.replace('.*?', '.{0,9999}?')}|{TAG.pattern}",
-    re.DOTALL | re.IGNORECASE,
-)
-"""What becomes one mark in a text."""
 
 
 def lines(text: str) -> Parts:
@@ -97,66 +93,58 @@ def _lines(content: str) -> Parts:
 
 
 def _in_lines(text: str, count: int) -> list[str]:
-    """Cut a text at spaces into lines of about the same length."""
+    """Cut a text at spaces outside of tags into lines of about the same length."""
+    spaces = [(found.start(), found.end()) for found in re.finditer(r"<[^<>]*>|\s+", text) if found[0].isspace()]
     lines = []
+    start = 0
     for left in range(count, 1, -1):
-        middle = len(text) // left
-        spaces = [found.start() for found in re.finditer(r"\s+(?![^<>]*>)", text)]
-        if not spaces:
+        middle = start + (len(text) - start) // left
+        after = bisect.bisect_left(spaces, (middle,))
+        near = [space for space in spaces[max(after - 1, 0) : after + 1] if space[0] > start]
+        if not near:
             break
-        cut = min(spaces, key=lambda place: abs(place - middle))
-        lines.append(text[:cut])
-        text = text[cut:].lstrip()
-    return [*lines, text]
+        end, following = min(near, key=lambda space: abs(space[0] - middle))
+        lines.append(text[start:end])
+        start = following
+    return [*lines, text[start:]]
 
 
 def page(text: str) -> Parts:
     """Return the parts of an .html: each text between tags that separate texts is a slot."""
     parts: Parts = []
-    waiting = ""
-    for piece, is_of_text in [*_pieces(text), ("", False)]:
-        if is_of_text:
-            waiting += piece
+    waiting: list[Piece] = []
+    for piece in _pieces(text):
+        if piece.text is not None or INLINE.match(piece.raw):
+            waiting.append(piece)
             continue
-        parts += [*_sentence(waiting), piece]
-        waiting = ""
-    return parts
+        parts += [*slots_of(waiting, _restored), piece.raw]
+        waiting = []
+    return [*parts, *slots_of(waiting, _restored)]
 
 
-def _pieces(text: str) -> list[tuple[str, bool]]:
-    """Return a page in pieces, and whether each belongs to a text: text, inline tags, and what is hidden in a text."""
-    found: list[tuple[str, bool]] = []
+def _pieces(text: str) -> Iterator[Piece]:
+    """Yield a page in pieces: text, tags, and elements that are not translated."""
     tags = list(TAG.finditer(text))
     closes = nested_pairs([tag[0].lower() for tag in tags])
-    place = number = 0
+    place = 0
     unclosed: set[str] = set()
-    while number < len(tags):
-        tag = tags[number]
+    for number, tag in enumerate(tags):
         if tag.start() < place:
-            number += 1
             continue
-        if tag.start() > place:
-            found.append((text[place : tag.start()], True))
-        end = tag.end()
+        between = text[place : tag.start()]
+        yield Piece(between, html.unescape(between))
+        place = tag.end()
         name = tag[0][1:].partition(">")[0].split()[:1]
         if name and name[0].lower() not in unclosed and HIDING.match(tag[0]):
             if hidden := HIDDEN.match(text, tag.start()):
-                end = hidden.end()
+                place = hidden.end()
             else:
                 unclosed.add(name[0].lower())  # nor is any after it, and each search would go to the end
         elif KEPT.search(tag[0]) and number in closes:
-            end = tags[closes[number]].end()
-        found.append((text[tag.start() : end], INLINE.match(tag[0]) is not None))
-        place = end
-        number += 1
-    if place < len(text):
-        found.append((text[place:], True))
-    return found
-
-
-def _sentence(raw: str) -> Parts:
-    """Return the parts of a text with inline tags."""
-    return slots_of(cut(raw, html.unescape, WHOLE), _restored)
+            place = tags[closes[number]].end()
+        whole = text[tag.start() : place]
+        yield Piece(whole, tag=whole)
+    yield Piece(text[place:], html.unescape(text[place:]))
 
 
 def _restored(found: Marked, translation: str, _: Piece | None) -> str | None:
