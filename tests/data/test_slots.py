@@ -336,3 +336,21 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("tf_transformer.data.corpora.translated_file.LARGEST", 100)
     with pytest.raises(InputError, match="cut it into several files"):
         translated(tmp_path / "a.html", "a" * 101, same)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.html", "<!--" * 50_000),
+        ("a.html", '<a "' * 50_000),
+        ("a.html", "<svg>" * 40_000),
+        ("a.html", "<i>" * 30_000 + "</b>" * 30_000),
+        ("a.html", "<b>a<br>" * 3_000 + "</b>" * 3_000),
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\n" + "a b\n" * 20_000),
+        ("a.md", "a b\n" * 5_000),
+        ("a.txt", "%0" + "0" * 100_000),
+    ],
+)
+def test_the_time_grows_with_the_size_alone(tmp_path: Path, name: str, content: str) -> None:
+    """A server may be sent such files to keep it busy. Some of these once took minutes."""
+    assert translated(tmp_path / name, content, same)[0] == content

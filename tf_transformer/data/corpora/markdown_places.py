@@ -93,7 +93,8 @@ def _placing(rule: "Rule") -> "Rule":
             found[0].meta[SPAN], found[-1].meta[SPAN] = (start, start + 1), (close, after)
             return True
         if found and found[0].type in ("softbreak", "hardbreak"):
-            start = len(state.src[:start].rstrip(" "))
+            while start and state.src[start - 1] == " ":
+                start -= 1
         is_many = len(found) > 1 and found[0].type == "text"  # signs of emphasis, each of which may be one of its own
         for token in found:
             width = len(token.content) if is_many else state.pos - start

@@ -1,5 +1,6 @@
 """Text with tags as slots: a paragraph is one, or several if something in it separates texts."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -18,6 +19,8 @@ from tf_transformer.data.corpora.slots import (
 )
 
 HOLES = re.compile(HOLE.format(r"(\d+)"))
+DEEPEST = 20
+"""In how many pairs of tags, at most, a text is still cut at what separates texts."""
 Restore = Callable[[Marked, str, Piece | None], str | None]
 """Returns what stands in the file for a translation. The piece is the innermost tag around all of the text."""
 
@@ -56,7 +59,9 @@ def _pairs(pieces: Sequence[Piece]) -> dict[int, int]:
     return {places[opening]: places[closing] for opening, closing in found.items()}
 
 
-def _slot(pieces: list[Piece], restore: Restore, inside: Mapping[int, Parts], around: Piece | None = None) -> Parts:
+def _slot(
+    pieces: list[Piece], restore: Restore, inside: Mapping[int, Parts], around: Piece | None = None, depth: int = 0
+) -> Parts:
     """Return the parts of a text; tags at its ends and around all of it are none of the slot."""
     closes = _pairs(pieces)
     in_pair = {*closes, *closes.values()}
@@ -77,8 +82,9 @@ def _slot(pieces: list[Piece], restore: Restore, inside: Mapping[int, Parts], ar
         else:
             break
     outside = whole(_raw(pieces[:start]), inside), whole(_raw(pieces[end:]), inside)
-    if start and len(texts := list(_separated(pieces[start:end]))) > 1:
-        return [*outside[0], *(part for some in texts for part in _slot(some, restore, inside, around)), *outside[1]]
+    if start and depth < DEEPEST and len(texts := list(_separated(pieces[start:end]))) > 1:
+        slots = (_slot(some, restore, inside, around, depth + 1) for some in texts)
+        return [*outside[0], *itertools.chain.from_iterable(slots), *outside[1]]
     found = marked(pieces[start:end])
     before, inner, after = apart(found.text)
     if not has_words(inner):

@@ -3,6 +3,7 @@
 import bisect
 import collections
 import itertools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -50,7 +51,7 @@ class Block(NamedTuple):
 
     def in_file(self, place: int) -> int:
         """Return the place in the file of one in the text."""
-        of_text, of_file = self.starts[bisect.bisect_right([start for start, _ in self.starts], place) - 1]
+        of_text, of_file = self.starts[bisect.bisect_right(self.starts, (place, math.inf)) - 1]
         return of_file + place - of_text
 
 
