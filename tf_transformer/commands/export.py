@@ -60,6 +60,12 @@ FORMATS = {
         extra="litert",
         found_by="web_runtime",
     ),
+    "all": Format(
+        "TensorFlow and LiteRT, side by side in one version",
+        package="ai_edge_litert",
+        quantizes=True,
+        extra="litert",
+    ),
 }
 
 
@@ -93,8 +99,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quantize",
         choices=QUANTIZED,
-        help="type of the weights, for --format litert or web; int8 is the fastest and a quarter of the size "
-        f"(default: {QUANTIZED[0]})",
+        help="type of the weights for LiteRT, with --format litert, web or all; int8 is the fastest, and a quarter "
+        f"of the size (default: {QUANTIZED[0]})",
     )
     add_search(parser, "of the export, which cannot be changed later in a SavedModel")
 
@@ -120,7 +126,7 @@ def run(options: argparse.Namespace) -> None:
     if len(runs) > 1 and options.format != "saved_model":
         raise InputError(f"only a SavedModel holds an ensemble: give one --run-dir. Received: {len(runs)}")
     if options.quantize and not form.quantizes:
-        raise InputError(f"--quantize is for --format litert and web. Received: --format {options.format}")
+        raise InputError(f"--quantize is for --format litert, web and all. Received: --format {options.format}")
     if form.package and importlib.util.find_spec(form.package) is None:
         raise missing_extra(f"--format {options.format}", form.extra or options.format)
     if form.found_by:

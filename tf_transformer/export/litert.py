@@ -46,28 +46,30 @@ def export(
             "float16" stores weights in 16 bits; "float32" leaves them as they are.
 
     Raises:
-        InputError: the output exists; the run directory is not ours or has no checkpoint; an activation that LiteRT
-            does not have.
+        InputError: the output exists; the run directory is not ours or has no checkpoint; a search that samples; an
+            activation that LiteRT does not have.
     """
     output = Path(output)
     if output.exists():
         raise InputError(f"{output} exists: give another --output, or remove it")
     run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
     with atomic_write(output) as beside:
-        description = save_run(run, beside, decoding, quantize)
-        readme = litert_card(output.name, description, OF_LITERT.as_posix())
-        (beside / "README.md").write_text(readme, "utf-8")
+        save_run(run, beside, output.name, decoding, quantize)
     return output
 
 
-def save_run(run: RunDirectory, path: Path, decoding: DecodingConfig | None, quantize: str) -> dict[str, Any]:
-    """Write the best checkpoint of a run and its tokenizers to a new folder, and return their description."""
+def save_run(run: RunDirectory, path: Path, name: str, decoding: DecodingConfig | None, quantize: str) -> None:
+    """Write the best checkpoint of a run and its tokenizers to a new folder; its README.md calls the folder `name`."""
     decoding = decoding or run.config.decoding
+    if decoding.temperature:
+        raise InputError(
+            f"only a SavedModel or a run samples: leave the temperature away. Received: {decoding.temperature}"
+        )
     model = build_model(run.config)
     description = run.description | {"checkpoint": restore_best(run, model), "dtype": quantize}
     description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding)}
     save(model, *tokenizers_of(run), description, path, quantize)
-    return description
+    (path / "README.md").write_text(litert_card(name, description, OF_LITERT.as_posix()), "utf-8")
 
 
 def save(

@@ -67,6 +67,13 @@ def export(
     output = Path(output)
     if output.exists():
         raise InputError(f"{output} exists: give another --output, such as the next version number, or remove it")
+    with atomic_write(output) as beside:
+        save_runs(run_dir, beside, output.name, decoding, dtype)
+    return output
+
+
+def save_runs(run_dir: RunOrRuns, path: Path, name: str, decoding: DecodingConfig | None, dtype: str) -> None:
+    """Write the best checkpoint of a run, or an ensemble, to a new folder; its README.md calls the folder `name`."""
     loaded = load_runs(run_dir, dtype)
     run = loaded.runs[0]
     decoding = decoding or run.config.decoding
@@ -80,17 +87,14 @@ def export(
         ]
     description["config"] = run.config.as_dict() | {"decoding": dataclasses.asdict(decoding)}
     try:
-        with atomic_write(output) as beside:
-            translator = Translator(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, decoding)
-            signatures = save(translator, beside)
-            known = {name: getattr(decoding, name) for name in LANGUAGES} | {"prefix_ids": "", "terms": ""}
-            write_requests(beside, signatures, translator.source_tokenizer, known)
-            (beside / OF_EXPORT).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
-            readme = card(output.name, description, OF_EXPORT.as_posix(), signatures)
-            (beside / "README.md").write_text(readme, "utf-8")
+        translator = Translator(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, decoding)
+        signatures = save(translator, path)
+        known = {name: getattr(decoding, name) for name in LANGUAGES} | {"prefix_ids": "", "terms": ""}
+        write_requests(path, signatures, translator.source_tokenizer, known)
     except tf.errors.OpError as error:
-        raise InputError(f"cannot write {output}: {_reason(error.message)}") from None
-    return output
+        raise InputError(f"cannot write {name}: {_reason(error.message)}") from None
+    (path / OF_EXPORT).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
+    (path / "README.md").write_text(card(name, description, OF_EXPORT.as_posix(), signatures), "utf-8")
 
 
 def _reason(message: str) -> str:

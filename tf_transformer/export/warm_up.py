@@ -29,8 +29,7 @@ def write_requests(
         tokenizer: of the source language; the sentence consists of words that it has.
         known: values for the inputs that are not given the sentence, such as languages and a prefix.
     """
-    words = [piece.removeprefix(SPACE_MARK) for piece in tokenizer.pieces[END + 1 :] if piece.startswith(SPACE_MARK)]
-    sentence = " ".join([word for word in words if word][:WORDS]) or "a"
+    sentence = sentence_of(tokenizer)
     (model / WARM_UP).parent.mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(os.fspath(model / WARM_UP)) as writer:
         for name, signature in signatures.items():
@@ -40,3 +39,9 @@ def write_requests(
                 for given in signature.takes:
                     request.inputs[given].CopyFrom(tf.make_tensor_proto([known.get(given, sentence)] * size))
                 writer.write(PredictionLog(predict_log=PredictLog(request=request)).SerializeToString())
+
+
+def sentence_of(tokenizer: Tokenizer) -> str:
+    """Return a sentence of words that a tokenizer has."""
+    words = [piece.removeprefix(SPACE_MARK) for piece in tokenizer.pieces[END + 1 :] if piece.startswith(SPACE_MARK)]
+    return " ".join([word for word in words if word][:WORDS]) or "a"

@@ -50,11 +50,8 @@ def export(
         raise InputError(f"{output} exists: give another --output, or remove it")
     runtime = web_runtime.find()
     run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
-    temperature = (decoding or run.config.decoding).temperature
-    if temperature:
-        raise InputError(f"a page in the browser cannot sample: leave the temperature away. Received: {temperature}")
     with atomic_write(output) as beside:
-        litert.save_run(run, beside, decoding, quantize)
+        litert.save_run(run, beside, output.name, decoding, quantize)
         complete(beside, output.name, runtime)
     return output
 

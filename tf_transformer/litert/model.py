@@ -71,7 +71,8 @@ class LiteRTModel:
             raise InputError(f"{path} is not our export: its signatures are {', '.join(sorted(signatures)) or 'none'}")
         runner = self._interpreter.get_signature_runner(DECODE)
         self.inputs = {name: each["index"] for name, each in runner.get_input_details().items()}
-        self.outputs = {name: each["index"] for name, each in runner.get_output_details().items()}
+        outputs = {name: each["index"] for name, each in runner.get_output_details().items()}
+        self._views = {name: self._interpreter.tensor(index) for name, index in (self.inputs | outputs).items()}
         self.vocabulary = int(runner.get_input_details()["forbidden"]["shape"][0])
         del runner  # it holds the interpreter, which would then not give access to its memory
 
@@ -94,8 +95,7 @@ class LiteRTModel:
 
     def view(self, name: str) -> np.ndarray:
         """Return the memory of an input or an output of the step; it must be released before the next step."""
-        index = self.inputs[name] if name in self.inputs else self.outputs[name]
-        return self._interpreter.tensor(index)()
+        return self._views[name]()
 
     def invoke(self, position: int, count: int) -> None:
         """Run a step."""
@@ -120,6 +120,8 @@ class CachedSteps:
         self._width = width
         self._length = 0
         self._capacity = FIRST_CAPACITY
+        self._forbidden: np.ndarray | None = None
+        """what the input of that name holds; None if nothing yet"""
         self._resize()
 
     def step(self, ids: np.ndarray, forbidden: np.ndarray, count: int) -> Predicted:
@@ -130,7 +132,8 @@ class CachedSteps:
             self._capacity *= 2
             self._resize(kept)
         model.view("ids")[...] = ids
-        model.view("forbidden")[...] = forbidden
+        if forbidden is not self._forbidden:
+            model.view("forbidden")[...] = self._forbidden = forbidden
         model.invoke(self._length, count)
         for name, new in zip(model.names, model.new_names, strict=True):
             model.view(name)[:, :, self._length] = model.view(new)[:, :, 0]
@@ -172,6 +175,7 @@ class CachedSteps:
             _, heads, _, width = memory[of_memory].shape
             shapes[name] = (rows, heads, self._capacity, width)
         model.resize(shapes)
+        self._forbidden = None
         for name, array in {MASK: mask, **memory}.items():
             model.view(name)[...] = array
         for name, array in zip(model.names, kept or [], strict=bool(kept)):

@@ -67,28 +67,42 @@ def length_penalty(length: Any, decoding: DecodingConfig) -> Any:
     return ((offset + np.asarray(length, np.float32)) / (offset + 1)) ** np.float32(decoding.length_penalty)
 
 
+class Final(NamedTuple):
+    """The K best final hypotheses of each of b sentences, the best first, by how they ended."""
+
+    scores: np.ndarray
+    """[b, K]; -inf where there is none"""
+    log_probabilities: np.ndarray
+    """[b, K]"""
+    positions: np.ndarray
+    """[b, K]: the position of the last token"""
+    tokens: np.ndarray
+    """[b, K]: the last token"""
+    rows: np.ndarray
+    """[b, K]: the row that had read what comes before it, at that position"""
+
+
 class State(NamedTuple):
     """The state of a search: K unfinished hypotheses for each of the b sentences that are still being searched."""
 
     sentence_indices: np.ndarray
     """[b]: the numbers of the sentences"""
-    first: np.ndarray
-    """[b]: the token that is read at position 0"""
     limits: np.ndarray
     """[b]"""
-    ids: np.ndarray
-    """[b, K, T]"""
+    last: np.ndarray
+    """[b, K]: the token that is read next"""
+    rows: np.ndarray
+    """[b, K]: the row, at the position before, that each hypothesis continues"""
     log_probabilities: np.ndarray
     """[b, K]; -inf where there is no hypothesis"""
     coverage: np.ndarray
     """[b, K, S]: the attention that source positions have received"""
-    final: Hypotheses
-    """the K best final hypotheses of each sentence"""
+    final: Final
 
     def take(self, sentences: np.ndarray) -> "State":
         """Return the state of some of the sentences."""
         arrays = {name: array[sentences] for name, array in self._asdict().items() if name != "final"}
-        return State(**arrays, final=Hypotheses(*(array[sentences] for array in self.final)))
+        return State(**arrays, final=Final(*(array[sentences] for array in self.final)))
 
 
 class Continuations(NamedTuple):
@@ -96,8 +110,8 @@ class Continuations(NamedTuple):
 
     parents: np.ndarray
     """[b, C]: which of the K hypotheses each continues"""
-    ids: np.ndarray
-    """[b, C, T]: the hypothesis with its token"""
+    tokens: np.ndarray
+    """[b, C]"""
     log_probabilities: np.ndarray
     """[b, C], of the hypothesis with its token"""
     is_final: np.ndarray
@@ -126,21 +140,22 @@ class BeamSearch:
             padding: [B, S], boolean: which source positions are padding.
         """
         state = self.begin(first, limits, padding)
-        results = _Results(len(limits), self.beam_size)
-        live, rows = np.flatnonzero(limits > 0), np.arange(len(limits) * self.beam_size)
+        read, found = Read(), Final(*(array.copy() for array in state.final))
+        live = np.flatnonzero(limits > 0)
         for position in range(int(limits.max(initial=0))):
             if not len(live):
                 break
             kept = np.arange(len(state.limits))
             if 2 * len(live) <= len(kept):
                 kept = live
-                results.store(state)
+                _store(found, state)
                 state = state.take(kept)
-            self.steps.take(kept, rows.reshape(-1, self.beam_size)[kept].reshape(-1))
-            state, rows = self.advance(position, state)
-            live = np.flatnonzero((state.log_probabilities > IMPOSSIBLE).any(axis=1))
-        results.store(state)
-        return results.best(self.n_best, limits)
+            self.steps.take(kept, state.rows.reshape(-1))
+            read.add(state.last.reshape(-1), state.rows.reshape(-1))
+            state = self.advance(position, state, read)
+            live = np.flatnonzero(state.log_probabilities.max(axis=1) > IMPOSSIBLE)
+        _store(found, state)
+        return self.best(found, limits, read)
 
     def begin(self, first: np.ndarray, limits: np.ndarray, padding: np.ndarray) -> State:
         """Return the state before the first step: one empty hypothesis for each sentence."""
@@ -148,32 +163,31 @@ class BeamSearch:
         nothing = np.full((size, width), IMPOSSIBLE)
         log_probabilities = nothing.copy()
         log_probabilities[limits > 0, 0] = 0
-        ids = np.zeros((size, width, 0), np.int32)
+        last = np.repeat(first.astype(np.int32)[:, None], width, axis=1)
+        rows = np.arange(size * width).reshape(size, width)
         coverage = np.repeat(padding.astype(np.float32)[:, None], width, axis=1)
-        final = Hypotheses(ids, nothing, nothing)
-        return State(np.arange(size), first, limits, ids, log_probabilities, coverage, final)
+        final = Final(nothing, nothing, rows, last, rows)
+        return State(np.arange(size), limits, last, rows, log_probabilities, coverage, final)
 
-    def advance(self, position: int, state: State) -> tuple[State, np.ndarray]:
-        """Return the state after one more token, and the rows [b * K] that its hypotheses continue."""
-        tokens, gained = self.best_tokens(position, state)
+    def advance(self, position: int, state: State, read: "Read") -> State:
+        """Return the state after one more token."""
+        tokens, gained = self.best_tokens(position, state, read)
         if self.decoding.coverage_penalty:
             attention = self.steps.attention().reshape(state.coverage.shape)
             state = state._replace(coverage=state.coverage + attention)
         new = self.continuations(position, state, tokens, gained)
-        ended = Hypotheses(new.ids, self.scores(position + 1, state, new), new.log_probabilities)
-        state = state._replace(final=_best(state.final, ended, self.beam_size))
+        if new.is_final[:, : self.beam_size].any():
+            state = state._replace(final=self.final(position, state, new))
         return self.keep(position + 1, state, new)
 
-    def best_tokens(self, position: int, state: State) -> tuple[np.ndarray, np.ndarray]:
+    def best_tokens(self, position: int, state: State, read: "Read") -> tuple[np.ndarray, np.ndarray]:
         """Return the best next tokens of each hypothesis and their log-probabilities, [b * K, at most 2 K] each."""
-        size, width, _ = state.ids.shape
-        rows = state.ids.reshape(size * width, position)
-        last = rows[:, -1] if position else np.repeat(state.first, width)
-        vocabulary, count = self.steps.vocabulary, 2 * width if width > 1 else 1
+        vocabulary, count = self.steps.vocabulary, 2 * self.beam_size if self.beam_size > 1 else 1
         forbidden = _forbidden(vocabulary, self.decoding.ban_unknown, position < self.decoding.min_length)
-        found = self.steps.step(np.ascontiguousarray(last, np.int32), forbidden, min(count, vocabulary))
+        found = self.steps.step(state.last.reshape(-1), forbidden, min(count, vocabulary))
         tokens, logits = found.tokens, found.logits
-        if self.decoding.no_repeat_ngram:
+        if self.decoding.no_repeat_ngram and position:
+            rows = read.ids(np.full(state.last.size, position - 1), state.last.reshape(-1), state.rows.reshape(-1))
             allowed = _without_repeats(self.steps.logits() + forbidden, rows, self.decoding.no_repeat_ngram)
             tokens = np.argsort(-allowed, axis=1, kind="stable")[:, : tokens.shape[1]].astype(np.int32)
             logits = np.take_along_axis(allowed, tokens, axis=1)
@@ -183,17 +197,30 @@ class BeamSearch:
         """Return the best continuations of all hypotheses, given the best tokens of each."""
         size, width = state.log_probabilities.shape
         choices = tokens.shape[1]
-        log_probabilities = (state.log_probabilities[:, :, None] + gained.reshape(size, width, -1)).reshape(size, -1)
+        log_probabilities = (state.log_probabilities.reshape(-1, 1) + gained).reshape(size, -1)
         chosen = np.argsort(-log_probabilities, axis=1, kind="stable")[:, : 2 * width if width > 1 else 1]
-        parents = chosen // choices
-        tokens = np.take_along_axis(tokens.reshape(size, -1), chosen, axis=1)
-        before = np.take_along_axis(state.ids, parents[:, :, None], axis=1)
+        sentences = np.arange(size)[:, None]
+        tokens = tokens.reshape(size, -1)[sentences, chosen]
         return Continuations(
-            parents,
-            ids=np.concatenate([before, tokens[:, :, None]], axis=2),
-            log_probabilities=np.take_along_axis(log_probabilities, chosen, axis=1),
+            parents=chosen // choices,
+            tokens=tokens,
+            log_probabilities=log_probabilities[sentences, chosen],
             is_final=(tokens == END) | (position + 1 >= state.limits)[:, None],
         )
+
+    def final(self, position: int, state: State, new: Continuations) -> Final:
+        """Return the best final hypotheses of each sentence, those among the continuations included."""
+        sentences = np.arange(len(new.parents))[:, None]
+        ended = Final(
+            scores=self.scores(position + 1, state, new),
+            log_probabilities=new.log_probabilities,
+            positions=np.full(new.parents.shape, position),
+            tokens=new.tokens,
+            rows=sentences * self.beam_size + new.parents,
+        )
+        both = Final(*(np.concatenate(each, axis=1) for each in zip(state.final, ended, strict=True)))
+        best = np.argsort(-both.scores, axis=1, kind="stable")[:, : self.beam_size]
+        return Final(*(each[sentences, best] for each in both))
 
     def scores(self, length: int, state: State, new: Continuations) -> np.ndarray:
         """Return the scores [b, C] of the continuations, of so many tokens, that are final; -inf for the others."""
@@ -205,61 +232,76 @@ class BeamSearch:
         scores[:, self.beam_size :] = IMPOSSIBLE  # one that ends must be among the best K, just like one that continues
         return scores
 
-    def keep(self, length: int, state: State, new: Continuations) -> tuple[State, np.ndarray]:
-        """Return the state that goes on with the K best continuations that are not final, and the rows of these."""
-        alive = np.where(new.is_final, IMPOSSIBLE, new.log_probabilities)
-        kept = np.argsort(-alive, axis=1, kind="stable")[:, : self.beam_size]
-        alive = np.take_along_axis(alive, kept, axis=1)
-        alive[self.is_over(length, state, alive.max(axis=1))] = IMPOSSIBLE
-        parents = np.take_along_axis(new.parents, kept, axis=1)
-        state = state._replace(
-            ids=np.take_along_axis(new.ids, kept[:, :, None], axis=1),
+    def keep(self, length: int, state: State, new: Continuations) -> State:
+        """Return the state that goes on with the K best continuations that are not final."""
+        sentences = np.arange(len(new.parents))[:, None]
+        kept = np.argsort(new.is_final, axis=1, kind="stable")[:, : self.beam_size]  # they are sorted already
+        alive = np.where(new.is_final, IMPOSSIBLE, new.log_probabilities)[sentences, kept]
+        alive[self.is_over(length, state, alive[:, 0])] = IMPOSSIBLE
+        parents = new.parents[sentences, kept]
+        if self.decoding.coverage_penalty:
+            state = state._replace(coverage=state.coverage[sentences, parents])
+        return state._replace(
+            last=new.tokens[sentences, kept],
+            rows=sentences * self.beam_size + parents,
             log_probabilities=alive,
-            coverage=np.take_along_axis(state.coverage, parents[:, :, None], axis=1),
         )
-        return state, (np.arange(len(parents))[:, None] * self.beam_size + parents).reshape(-1)
 
     def is_over(self, length: int, state: State, best: np.ndarray) -> np.ndarray:
         """Return [b], boolean: whether to stop searching each sentence, whose best unfinished one is given, [b]."""
-        worst = state.final.scores[:, -1]
+        scores = state.final.scores
         if self.decoding.stopping == "early":
-            return worst > IMPOSSIBLE
+            return scores[:, -1] > IMPOSSIBLE
         if self.decoding.stopping == "heuristic":
-            return worst >= best / length_penalty(length, self.decoding)
+            return scores[:, -1] >= best / length_penalty(length, self.decoding)
         longest = state.limits if self.decoding.length_penalty >= 0 else length + 1
-        return state.final.scores[:, self.n_best - 1] >= best / length_penalty(longest, self.decoding)
+        return scores[:, self.n_best - 1] >= best / length_penalty(longest, self.decoding)
 
-
-class _Results:
-    """The final hypotheses of all sentences, outdated for those that are still being searched."""
-
-    def __init__(self, size: int, width: int):
-        self._ids: list[list[np.ndarray]] = [[] for _ in range(size)]
-        self._scores = np.full((size, width), IMPOSSIBLE)
-        self._log_probabilities = np.full((size, width), IMPOSSIBLE)
-
-    def store(self, state: State) -> None:
-        """Keep the final hypotheses of a state."""
-        self._scores[state.sentence_indices] = state.final.scores
-        self._log_probabilities[state.sentence_indices] = state.final.log_probabilities
-        for index, ids in zip(state.sentence_indices, state.final.ids, strict=True):
-            self._ids[index] = list(ids)
-
-    def best(self, n_best: int, limits: np.ndarray) -> Hypotheses:
+    def best(self, final: Final, limits: np.ndarray, read: "Read") -> Hypotheses:
         """Return the N best of each sentence; a sentence with limit 0 has one empty hypothesis with score 0."""
-        scores, log_probabilities = self._scores[:, :n_best].copy(), self._log_probabilities[:, :n_best].copy()
-        log_probabilities[scores == IMPOSSIBLE] = IMPOSSIBLE
-        rows = [
-            [row[row != PAD] if score > IMPOSSIBLE else row[:0] for row, score in zip(ids, of_sentence, strict=False)]
-            for ids, of_sentence in zip(self._ids, scores, strict=True)
-        ]
-        longest = max((len(row) for each in rows for row in each), default=0)
-        found = np.full((len(limits), n_best, longest), PAD, np.int32)
-        for i, each in enumerate(rows):
-            for j, row in enumerate(each):
-                found[i, j, : len(row)] = row
+        final = Final(*(each[:, : self.n_best] for each in final))
+        is_there = final.scores > IMPOSSIBLE
+        scores, log_probabilities = final.scores.copy(), np.where(is_there, final.log_probabilities, IMPOSSIBLE)
         scores[limits <= 0, 0] = log_probabilities[limits <= 0, 0] = 0
-        return Hypotheses(found, scores, log_probabilities)
+        written = read.ids(final.positions[is_there], final.tokens[is_there], final.rows[is_there])
+        ids = np.full((*scores.shape, written.shape[1]), PAD, np.int32)
+        ids[is_there] = written
+        return Hypotheses(ids, scores, log_probabilities)
+
+
+class Read:
+    """What the rows of each step have read. Hypotheses are put together from it where they are needed as a whole."""
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def add(self, tokens: np.ndarray, rows: np.ndarray) -> None:
+        """Note the token [R] that each row reads, and which row of the step before it continues, [R]."""
+        self._steps.append((tokens, rows))
+
+    def ids(self, positions: np.ndarray, last: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return n hypotheses as [n, T], int32, padded, T being the length of the longest.
+
+        Args:
+            positions: [n], the positions of their last tokens.
+            last: [n], their last tokens.
+            rows: [n], the rows that had read what comes before, at these positions.
+        """
+        ids = np.full((len(positions), positions.max(initial=-1) + 1), PAD, np.int32)
+        ids[np.arange(len(positions)), positions] = last
+        rows = rows.copy()
+        for position in range(ids.shape[1] - 1, 0, -1):
+            tokens, before = self._steps[position]
+            there = positions >= position
+            ids[there, position - 1] = tokens[rows[there]]
+            rows[there] = before[rows[there]]
+        return ids
+
+
+def _store(found: Final, state: State) -> None:
+    """Note the final hypotheses of a state among those of all sentences."""
+    for of_all, of_state in zip(found, state.final, strict=True):
+        of_all[state.sentence_indices] = of_state
 
 
 @functools.lru_cache(4)
@@ -285,15 +327,3 @@ def _without_repeats(logits: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray
         if allowed.max() == IMPOSSIBLE:
             allowed[END] = left  # the end is allowed where no other token is
     return logits
-
-
-def _best(old: Hypotheses, new: Hypotheses, count: int) -> Hypotheses:
-    """Return the `count` best hypotheses of both; the ids of `new` are one token longer."""
-    old = old._replace(ids=np.pad(old.ids, [(0, 0), (0, 0), (0, new.ids.shape[2] - old.ids.shape[2])]))
-    ids, scores, log_probabilities = (np.concatenate(both, axis=1) for both in zip(old, new, strict=True))
-    chosen = np.argsort(-scores, axis=1, kind="stable")[:, :count]
-    return Hypotheses(
-        np.take_along_axis(ids, chosen[:, :, None], axis=1),
-        np.take_along_axis(scores, chosen, axis=1),
-        np.take_along_axis(log_probabilities, chosen, axis=1),
-    )

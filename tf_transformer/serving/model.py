@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from tf_transformer.errors import InputError
+from tf_transformer.runs.runtimes import runtime_of
 from tf_transformer.runs.signatures import COUNT, DEFAULT, N_BEST
 from tf_transformer.serving.jobs import Arrays, Waiting
 from tf_transformer.serving.limits import Limits, Refused
@@ -177,7 +178,9 @@ class ServedModel:
         raise errors[0][1]
 
     def _load(self, found: VersionFolder) -> Version:
-        return Version(found.folder, found.number, self.limits, self.metrics.count_batch)
+        version = Version(found.folder, found.number, self.limits, self.metrics.count_batch)
+        log.info("version %d: %s", found.number, runtime_of(found.folder))
+        return version
 
     def _prepare(self, found: VersionFolder) -> Version:
         version = self._load(found)
