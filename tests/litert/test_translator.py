@@ -1,5 +1,6 @@
 """Translations by LiteRT against those of TensorFlow, of the same models."""
 
+import concurrent.futures
 import dataclasses
 import itertools
 import json
@@ -223,6 +224,22 @@ sys.meta_path.insert(0, Blocked())
 from tf_transformer.litert import Translator
 print(Translator.load(sys.argv[1]).translate_strings(["a b c d e"]))
 """
+
+
+def test_threads_may_share_it(copy_litert):
+    """Their batches have other sizes and lengths, for which the one interpreter is resized, and their calls differ."""
+    translator = Translator.load(copy_litert("float32"))
+    lines = ["a b c", "k j i h g f e d", "b", "c c a b d e f g h i j k a b c d e", ""]
+    calls = [
+        lambda: translator.n_best_strings(lines[:3], 4),
+        lambda: translator.translate_strings(lines),
+        lambda: [each.target_tokens for each in translator.aligned_strings(lines[1:])],
+        lambda: translator.score_strings([(line, line) for line in lines[:2]]),
+    ]
+    alone = [call() for call in calls]
+    with concurrent.futures.ThreadPoolExecutor(3) as threads:
+        together = list(threads.map(lambda number: calls[number % 4](), range(40)))
+    assert together == alone * 10
 
 
 def test_it_needs_no_tensorflow(copy_litert):

@@ -5,6 +5,8 @@ import urllib.request
 
 import numpy as np
 import pytest
+import tensorflow as tf
+from tensorflow.python.eager.cancellation import CancellationManager
 
 from tests.serving.conftest import SENTENCES
 from tf_transformer.data.corpora import copy_task
@@ -76,3 +78,14 @@ def test_a_server_serves_it(folder, start_server):
             found = json.load(answer)
     assert list(found["kinds"]) == ["cross"]
     assert np.shape(found["kinds"]["cross"]) == (1, 1, len(found["target_tokens"]), len(found["source_tokens"]))
+
+
+def test_it_stops_between_two_steps(folder):
+    """Whatever it computes. Without that, a batch that nobody waits for would hold up all others."""
+    ours = litert.load(folder / "1")
+    row = SENTENCES[0].encode()
+    for name in ours.inputs.keys() - {"count_tokens"}:
+        cancellation = CancellationManager()
+        cancellation.start_cancel()
+        with pytest.raises(tf.errors.CancelledError):
+            ours.call(name, [(row,) * len(ours.inputs[name])], cancellation)

@@ -1,6 +1,7 @@
 """The encoder and the steps of the decoder, as LiteRT runs them."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,14 @@ CACHE, NEW = ("key_{}", "value_{}"), ("new_key_{}", "new_value_{}")
 it gives."""
 FIRST_CAPACITY = 16
 """Positions that a cache has room for at first; the room doubles when it is full."""
+
+
+Check = Callable[[], object]
+"""Raises an error if nobody wants the result any more."""
+
+
+def go_on() -> None:
+    """Raise nothing."""
 
 
 class EncoderOutput(NamedTuple):
@@ -81,9 +90,9 @@ class LiteRTModel:
         found = self._interpreter.get_signature_runner(ENCODE)(ids=ids)
         return EncoderOutput(found.pop(MASK), found)
 
-    def steps(self, encoded: EncoderOutput, width: int) -> "CachedSteps":
+    def steps(self, encoded: EncoderOutput, width: int, check: Check) -> "CachedSteps":
         """Return the steps of the decoder, before the first one, with `width` rows for each sentence."""
-        return CachedSteps(self, encoded, width)
+        return CachedSteps(self, encoded, width, check)
 
     def resize(self, shapes: dict[str, tuple[int, ...]]) -> None:
         """Give inputs of the step other shapes. All inputs lose their content, and caches become zero."""
@@ -111,13 +120,15 @@ class CachedSteps:
         model: the model, which holds the cache.
         encoded: the sentences.
         width: the number of rows for each sentence, K.
+        check: is called before each step.
     """
 
-    def __init__(self, model: LiteRTModel, encoded: EncoderOutput, width: int):
+    def __init__(self, model: LiteRTModel, encoded: EncoderOutput, width: int, check: Check):
         self.vocabulary = model.vocabulary
         self._model = model
         self._encoded = encoded
         self._width = width
+        self._check = check
         self._length = 0
         self._capacity = FIRST_CAPACITY
         self._forbidden: np.ndarray | None = None
@@ -126,6 +137,7 @@ class CachedSteps:
 
     def step(self, ids: np.ndarray, forbidden: np.ndarray, count: int) -> Predicted:
         """Read a token [R] in every row, and predict the next one."""
+        self._check()
         model = self._model
         if self._length == self._capacity:
             kept = self._cached(slice(None))

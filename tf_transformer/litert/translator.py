@@ -11,7 +11,7 @@ from tf_transformer.config import DecodingConfig
 from tf_transformer.config.special_tokens import END, PAD, START, UNKNOWN
 from tf_transformer.errors import InputError
 from tf_transformer.litert.encoding import Directions, TokenIds, encode_sources, encoded, padded, tokenised
-from tf_transformer.litert.model import CachedSteps, LiteRTModel
+from tf_transformer.litert.model import CachedSteps, Check, LiteRTModel, go_on
 from tf_transformer.litert.search import BeamSearch, Hypotheses
 from tf_transformer.runs.descriptions import LITERT_MODEL, Described, is_litert
 from tf_transformer.text.alignment import AlignedString
@@ -131,8 +131,10 @@ class Translator:
             for each in found
         ]
 
-    def search(self, sentences: list[str], n: int = 1, directions: Directions = None) -> list[NBest]:
-        """Search for n translations of each sentence, in batches of similar lengths.
+    def search(
+        self, sentences: list[str], n: int = 1, directions: Directions = None, check: Check = go_on
+    ) -> list[NBest]:
+        """Search for n translations of each sentence, in batches of similar lengths. `check` may end it at any step.
 
         Raises:
             InputError: as `n_best_strings`; a language that the model does not have.
@@ -143,7 +145,7 @@ class Translator:
         for batch in batches_of([len(each.ids) for each in sources], BATCH_TOKENS):
             of_batch = [sources[i] for i in batch]
             with self._turn:
-                hypotheses = self._search(of_batch, n)
+                hypotheses = self._search(of_batch, n, check)
             found.update(zip(batch, self._found(of_batch, hypotheses), strict=True))
         return [found[i] for i in range(len(sources))]
 
@@ -160,7 +162,7 @@ class Translator:
         warn_of_cut(sentences, [i for i, each in enumerate(found) if each.source.is_cut], numbers)
         return self.aligned(found)
 
-    def aligned(self, found: Sequence[NBest]) -> list[AlignedString]:
+    def aligned(self, found: Sequence[NBest], check: Check = go_on) -> list[AlignedString]:
         """Return the best translations with what their tokens attended to."""
         return [
             AlignedString(
@@ -169,7 +171,7 @@ class Translator:
                 [self.target.pieces[token] for token in each.ids[0]],
                 weights,
             )
-            for each, weights in zip(found, self.attention(found), strict=True)
+            for each, weights in zip(found, self.attention(found, check), strict=True)
         ]
 
     @property
@@ -188,7 +190,7 @@ class Translator:
         return scores
 
     def score(
-        self, pairs: list[tuple[str, str]], directions: Directions = None
+        self, pairs: list[tuple[str, str]], directions: Directions = None, check: Check = go_on
     ) -> tuple[list[list[float]], list[bool]]:
         """Return for every pair the log-probabilities of the target's tokens, and whether a side was cut.
 
@@ -203,7 +205,7 @@ class Translator:
             labels = padded(written)
             gained = np.empty(labels.shape, np.float32)
             with self._turn:
-                for position, (steps, normalizers) in enumerate(self._read([sources[i] for i in batch], labels)):
+                for position, (steps, normalizers) in enumerate(self._read([sources[i] for i in batch], labels, check)):
                     logits = steps.logits()[np.arange(len(labels)), labels[:, position]]
                     gained[:, position] = logits - normalizers
             for i, row, ids in zip(batch, gained, written, strict=True):
@@ -211,7 +213,7 @@ class Translator:
                 scores[i] = [0.0] if is_certain else row[: len(ids)].tolist()
         return scores, [source.is_cut or target.is_cut for source, target in both]
 
-    def attention(self, found: Sequence[NBest]) -> list[np.ndarray]:
+    def attention(self, found: Sequence[NBest], check: Check = go_on) -> list[np.ndarray]:
         """Return how much each token of the best translations attended to the source: [T, S] for each sentence.
 
         It is the mean over the heads of the layer that was chosen when the model was exported.
@@ -221,7 +223,8 @@ class Translator:
         for batch in batches_of(lengths, BATCH_TOKENS):
             with self._turn:
                 labels = padded([found[i].ids[0] for i in batch])
-                read = [steps.attention() for steps, _ in self._read([found[i].source for i in batch], labels)]
+                sources = [found[i].source for i in batch]
+                read = [steps.attention() for steps, _ in self._read(sources, labels, check)]
             for row, i in enumerate(batch):
                 own = [attention[row, : len(found[i].source.ids)] for attention in read[: len(found[i].ids[0])]]
                 weights[i] = np.array(own, np.float32).reshape(len(own), len(found[i].source.ids))
@@ -236,20 +239,22 @@ class Translator:
         most = self.most_source
         return encode_sources((self.source, self.target), sentences, most, self.decoding, directions)
 
-    def _search(self, sources: list[TokenIds], n: int) -> Hypotheses:
+    def _search(self, sources: list[TokenIds], n: int, check: Check) -> Hypotheses:
         ids = padded([each.ids for each in sources])
         tokens = np.count_nonzero(ids, axis=1) - self._before
         limits = np.where([self._has_text(each) for each in sources], self._limits(tokens), 0)
-        steps, first = self._begun(ids, sources, self.decoding.beam_size)
+        steps, first = self._begun(ids, sources, self.decoding.beam_size, check)
         return BeamSearch(steps, self.decoding, n)(first, limits, ids == PAD)
 
     def _has_text(self, source: TokenIds) -> bool:
         """Say whether a source has tokens besides its language and its end token; see `has_text` of the search."""
         return len(source.ids) > 1 + self._before
 
-    def _begun(self, ids: np.ndarray, sources: list[TokenIds], width: int) -> tuple[CachedSteps, np.ndarray]:
+    def _begun(
+        self, ids: np.ndarray, sources: list[TokenIds], width: int, check: Check
+    ) -> tuple[CachedSteps, np.ndarray]:
         """Return steps that have read what comes before the text, and the tokens [B] to read next."""
-        steps = self.model.steps(self.model.encode(ids), width)
+        steps = self.model.steps(self.model.encode(ids), width, check)
         first = np.full(len(ids), START, np.int32)
         if self.target.languages:
             # The start token is read now. The language follows, at position 0 of the search.
@@ -257,9 +262,11 @@ class Translator:
             first = np.array([each.language_token for each in sources], np.int32)
         return steps, first
 
-    def _read(self, sources: list[TokenIds], labels: np.ndarray) -> Iterator[tuple[CachedSteps, np.ndarray]]:
+    def _read(
+        self, sources: list[TokenIds], labels: np.ndarray, check: Check
+    ) -> Iterator[tuple[CachedSteps, np.ndarray]]:
         """Read given targets [B, T]. For each position, yield the steps after it and the normalizers [B]."""
-        steps, first = self._begun(padded([each.ids for each in sources]), sources, 1)
+        steps, first = self._begun(padded([each.ids for each in sources]), sources, 1, check)
         for ids in np.concatenate([first[:, None], labels], axis=1)[:, :-1].T:
             yield steps, steps.step(np.ascontiguousarray(ids), self._nothing, 1).normalizers
 

@@ -1,6 +1,6 @@
 """An export for LiteRT in memory, with the same signatures as an exported SavedModel."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from tf_transformer.text.alignment import pharaoh
 
 if TYPE_CHECKING:
     from tf_transformer.litert import Translator
+    from tf_transformer.litert.model import Check
     from tf_transformer.litert.translator import NBest
 
 
@@ -66,36 +67,42 @@ class Functions:
         self._translator = translator
 
     def __call__(self, signature: str, columns: Columns, cancellation: CancellationManager) -> Arrays:
-        """Call a signature with the strings of its inputs."""
-        return {
+        """Call a signature with the strings of its inputs. Between two steps it looks whether that was cancelled."""
+
+        def check() -> None:
+            if cancellation.is_cancelled:
+                raise tf.errors.CancelledError(None, None, "nobody waits for the answer")
+
+        function: Callable[[Columns, Check], Arrays] = {
             DEFAULT: self._translate,
             TRANSLATE_TO: self._translate,
             N_BEST: self._n_best,
             WITH_ATTENTION: self._attention,
             SCORE: self._score,
             COUNT: self._count,
-        }[signature](columns)
+        }[signature]
+        return function(columns, check)
 
-    def _translate(self, columns: Columns) -> Arrays:
-        found = self._found(columns, 1)
+    def _translate(self, columns: Columns, check: "Check") -> Arrays:
+        found = self._found(columns, 1, check)
         return {
             "translation": _strings([each.texts[0] for each in found]),
             "score": np.array([each.log_probabilities[0] for each in found], np.float32),
             "is_truncated": _cut(found),
         }
 
-    def _n_best(self, columns: Columns) -> Arrays:
+    def _n_best(self, columns: Columns, check: "Check") -> Arrays:
         n = self._translator.decoding.beam_size
-        found = self._found(columns, n)
+        found = self._found(columns, n, check)
         return {
             "translations": _strings([text for each in found for text in each.texts]).reshape(-1, n),
             "scores": np.array([each.scores for each in found], np.float32).reshape(-1, n),
             "is_truncated": _cut(found),
         }
 
-    def _attention(self, columns: Columns) -> Arrays:
-        found = self._found(columns, 1)
-        aligned = self._translator.aligned(found)
+    def _attention(self, columns: Columns, check: "Check") -> Arrays:
+        found = self._found(columns, 1, check)
+        aligned = self._translator.aligned(found, check)
         return {
             "translation": _strings([each.texts[0] for each in found]),
             "alignment": _strings([pharaoh(each.links()) for each in aligned]),
@@ -105,9 +112,9 @@ class Functions:
             "is_truncated": _cut(found),
         }
 
-    def _score(self, columns: Columns) -> Arrays:
+    def _score(self, columns: Columns, check: "Check") -> Arrays:
         pairs = list(zip(_texts(columns["source"]), _texts(columns["target"]), strict=True))
-        scores, cut = self._translator.score(pairs, self._directions(columns))
+        scores, cut = self._translator.score(pairs, self._directions(columns), check)
         return {
             "log_probability": np.array([sum(row) for row in scores], np.float32),
             "token_log_probabilities": _filled(scores, np.float32(0)),
@@ -115,11 +122,11 @@ class Functions:
             "is_truncated": np.array(cut, bool),
         }
 
-    def _count(self, columns: Columns) -> Arrays:
+    def _count(self, columns: Columns, _: "Check") -> Arrays:
         return {"tokens": np.array(self._translator.count_tokens(_texts(columns["text"])), np.int32)}
 
-    def _found(self, columns: Columns, n: int) -> "list[NBest]":
-        return self._translator.search(_texts(columns["text"]), n, self._directions(columns))
+    def _found(self, columns: Columns, n: int, check: "Check") -> "list[NBest]":
+        return self._translator.search(_texts(columns["text"]), n, self._directions(columns), check)
 
     def _directions(self, columns: Columns) -> list[tuple[str, str]] | None:
         if not set(LANGUAGES) <= columns.keys():
