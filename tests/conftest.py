@@ -27,6 +27,18 @@ MILLISECONDS = 60_000
 MULTI30K = Path(__file__).parents[2] / "shared" / "data" / "multi30k"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as long all cases but the first of what is marked `long_but_first`, before pytest chooses by marks."""
+    seen = set()
+    for item in items:
+        if item.get_closest_marker("long_but_first"):
+            function = item.nodeid.partition("[")[0]
+            if function in seen:
+                item.add_marker(pytest.mark.long)
+            seen.add(function)
+
+
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack a sample."""
     with tarfile.open(archive) as members:
