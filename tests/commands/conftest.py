@@ -1,5 +1,6 @@
 """A model that translates at once."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -27,7 +28,7 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         most_source=512,
     )
     monkeypatch.setattr(ChosenModel, "open", lambda choice: model)
-    choice = ChosenModel(SimpleNamespace(path="any", config=config, languages=()), DecodingConfig())
+    choice = ChosenModel(SimpleNamespace(path=Path("any"), config=config, languages=()), DecodingConfig())
     for command in (evaluate, translate):
         monkeypatch.setattr(command, "chosen_model", lambda options: choice)
     return sizes

@@ -19,6 +19,17 @@ OURS = {"litert": "litert", "plots": "plotting", "serve": "serving", "beam": "be
 RUN = ["--run-dir", "RUN", "--output", "OUT"]
 
 
+def forget(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    """Let a package and its modules be imported anew in a test."""
+    for name in list(sys.modules):
+        parent, _, child = name.rpartition(".")
+        if f"{name}.".startswith(f"{package}.") and child != "__main__":
+            if parent in sys.modules and hasattr(sys.modules[parent], child):
+                # An import binds the module in its parent, too: the present one must be there again afterwards.
+                monkeypatch.setattr(sys.modules[parent], child, sys.modules[name])
+            monkeypatch.delitem(sys.modules, name)
+
+
 @pytest.mark.parametrize(
     ("extra", "package", "arguments"),
     [
@@ -49,11 +60,8 @@ def test_a_missing_extra_is_named_in_one_line(
     files = {"RUN": copy_run, "LITERT": copy_litert("int8") if "LITERT" in arguments else None}
     monkeypatch.chdir(tmp_path)
     ours = OURS.get(extra, "none")
-    for name in list(sys.modules):
-        if name.split(".")[0] == package or (
-            name.startswith(f"tf_transformer.{ours}") and not name.endswith("__main__")
-        ):
-            monkeypatch.delitem(sys.modules, name)
+    forget(monkeypatch, package)
+    forget(monkeypatch, f"tf_transformer.{ours}")
     monkeypatch.setitem(sys.modules, package, None)
     given = [str(files.get(argument) or argument) for argument in arguments]
     run = beam if given[0] == "beam" else main
@@ -66,9 +74,7 @@ def test_a_missing_extra_is_named_in_one_line(
 
 
 def test_a_missing_extra_is_also_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(sys.modules):
-        if f"{name}.".startswith("tf_transformer.litert."):
-            monkeypatch.delitem(sys.modules, name)
+    forget(monkeypatch, "tf_transformer.litert")
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
     with pytest.raises(ImportError, match="needs the extra litert") as error:
         importlib.import_module("tf_transformer.litert")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -69,27 +68,30 @@ def test_a_faster_export_is_named_where_it_was_faster(both, tmp_path, monkeypatc
         description.pop("sentences_per_second")
     (copied / OF_EXPORT).write_text(json.dumps(description))
     monkeypatch.setattr(runtimes, "cpu", lambda: "this")
-    wanted = f"TensorFlow; {copied / 'litert'}, the same model for LiteRT, was {named}" if named else "TensorFlow"
-    assert runtimes.runtime_of(copied) == wanted
-    assert runtimes.runtime_of(copied / "litert") == "LiteRT"
+    wanted = f"{copied / 'litert'}, the same model for LiteRT, was {named}" if named else None
+    assert runtimes.faster_than(copied) == wanted
+    assert runtimes.faster_than(copied / "litert") is None
 
 
 def test_nothing_is_named_where_it_is_not_there(both, tmp_path):
     copied = shutil.copytree(both, tmp_path / "1")
     shutil.rmtree(copied / "litert")
-    assert runtimes.runtime_of(copied) == "TensorFlow"
+    assert runtimes.faster_than(copied) is None
     (copied / OF_EXPORT).write_text("{")
     (copied / "litert").mkdir()
     (copied / "litert" / "model.tflite").touch()
-    assert runtimes.runtime_of(copied) == "TensorFlow"
+    assert runtimes.faster_than(copied) is None
 
 
 @pytest.mark.parametrize(("kind", "runtime"), [("", "TensorFlow"), ("litert", "LiteRT")])
-def test_translate_says_its_runtime_once(both, tmp_path, capsys, kind, runtime):
+def test_translate_says_its_runtime_and_names_the_faster_one_once(both, tmp_path, monkeypatch, capsys, kind, runtime):
     text = tmp_path / "text.txt"
     text.write_text("\n".join(LINES))
+    monkeypatch.setattr(runtimes, "WORTH_SAYING", 0)
     assert main(["translate", "--model", str(both / kind), "--input", str(text)]) == 0
-    assert len(re.findall(rf"^runtime: {runtime}", capsys.readouterr().err, re.MULTILINE)) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1].endswith(f", by {runtime}")
+    assert [line.endswith("as fast on this CPU") for line in said[:-1]] == [True] * (not kind)
 
 
 @pytest.mark.parametrize("export", [litert.export, web.export, side_by_side.export])

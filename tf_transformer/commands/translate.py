@@ -24,7 +24,7 @@ from tf_transformer.data.corpora.translated_file import TranslatedFile
 from tf_transformer.errors import InputError
 from tf_transformer.progress import progress_bar, waiting_for
 from tf_transformer.runs.descriptions import is_litert
-from tf_transformer.runs.runtimes import runtime_of
+from tf_transformer.runs.runtimes import faster_than
 from tf_transformer.storage.lines import Arriving, decoded, opened
 from tf_transformer.text.batching import WINDOW, translate_lines
 from tf_transformer.text.documents import Segment, fits_by, segmenter, translated_lines
@@ -98,8 +98,9 @@ def run(options: argparse.Namespace) -> None:
     at_once = is_typed or options.unbuffered
     if is_typed:
         print("Type a sentence and press Enter; Ctrl-D ends. --input FILE translates a file.", file=sys.stderr)
+    if faster := faster_than(chosen.described.path):
+        print(faster, file=sys.stderr)
     model = chosen.open()
-    print(f"runtime: {runtime_of(chosen.described.path)}", file=sys.stderr)
     written = written_by(model, options, count, terms=terms, language=chosen.target_language, memory=memory)
     outputs = options.output or [None]
     of_each = 1 if len(outputs) > 1 else max(len(options.input), 1)
@@ -131,7 +132,10 @@ def run(options: argparse.Namespace) -> None:
     if not is_typed:
         seconds = time.perf_counter() - start
         counted = unit.removesuffix("s") if done == 1 else unit
-        print(f"{done:,} {counted} in {seconds:.1f} s, {done / seconds:,.1f} a second", file=sys.stderr)
+        print(
+            f"{done:,} {counted} in {seconds:.1f} s, {done / seconds:,.1f} a second, by {chosen.runtime}",
+            file=sys.stderr,
+        )
 
 
 def _texts(

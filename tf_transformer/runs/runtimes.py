@@ -24,14 +24,17 @@ def cpu() -> str:
 
 
 def runtime_of(path: Path) -> str:
-    """Return the name of the runtime that translates with a model, and the faster one that was found on such a CPU."""
-    if is_litert(path):
-        return "LiteRT"
+    """Return the name of the runtime that translates with a model."""
+    return "LiteRT" if is_litert(path) else "TensorFlow"
+
+
+def faster_than(path: Path) -> str | None:
+    """Return what is to be said of a faster export beside a model; None if none is known."""
     speeds = _speeds(path)
     if speeds.get("cpu") != cpu() or speeds["litert"] < WORTH_SAYING * speeds["saved_model"]:
-        return "TensorFlow"
+        return None
     times = speeds["litert"] / speeds["saved_model"]
-    return f"TensorFlow; {path / LITERT_WITHIN}, the same model for LiteRT, was {times:.1f} times as fast on this CPU"
+    return f"{path / LITERT_WITHIN}, the same model for LiteRT, was {times:.1f} times as fast on this CPU"
 
 
 def _speeds(path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from tf_transformer.errors import InputError
-from tf_transformer.runs.runtimes import runtime_of
+from tf_transformer.runs.runtimes import faster_than, runtime_of
 from tf_transformer.runs.signatures import COUNT, DEFAULT, N_BEST
 from tf_transformer.serving.jobs import Arrays, Waiting
 from tf_transformer.serving.limits import Limits, Refused
@@ -180,6 +180,8 @@ class ServedModel:
     def _load(self, found: VersionFolder) -> Version:
         version = Version(found.folder, found.number, self.limits, self.metrics.count_batch)
         log.info("version %d: %s", found.number, runtime_of(found.folder))
+        if faster := faster_than(found.folder):
+            log.info("%s", faster)
         return version
 
     def _prepare(self, found: VersionFolder) -> Version:

@@ -13,6 +13,7 @@ from tf_transformer.data.corpora import direction_of
 from tf_transformer.errors import InputError
 from tf_transformer.progress import waiting_for
 from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export, is_litert
+from tf_transformer.runs.runtimes import runtime_of
 
 if TYPE_CHECKING:
     from tf_transformer.runs.directory import RunDirectory
@@ -62,6 +63,11 @@ class ChosenModel:
         """What it was trained on."""
         return self.described.config.data
 
+    @property
+    def runtime(self) -> str:
+        """The name of the runtime."""
+        return runtime_of(self.described.path)
+
     def open(self) -> "TextTranslator":
         """Return what translates.
 
@@ -71,13 +77,14 @@ class ChosenModel:
         self.decoding.check_directed(self.described.languages)
         from tf_transformer.translation.opening import open_translator
 
+        loading = f"loading the model for {self.runtime}"
         if is_litert(self.described.path):
-            with waiting_for("loading the model"), said_on_failure():
+            with waiting_for(loading), said_on_failure():
                 translator = open_translator(self.described, self.decoding)
                 translator.translate_strings([""])  # LiteRT greets when it first computes
             return translator
         import_tensorflow()
-        with waiting_for("loading the model"):
+        with waiting_for(loading):
             return open_translator(self.described, self.decoding, self.others)
 
 
