@@ -33,6 +33,7 @@ def with_certain_nothing(scores: str) -> str:
     return "\n".join(row if has_text else "0\t1\t0" for row, has_text in rows)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", SAMPLES)
 def test_it_translates_and_scores_as_it_did(name, tmp_path, capfdbinary, monkeypatch):
     model = str(unpacked(name, tmp_path))
@@ -53,6 +54,7 @@ def test_it_translates_and_scores_as_it_did(name, tmp_path, capfdbinary, monkeyp
         assert found[1] == expected[1]
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", ["shared_ema", "separate_learned"])
 def test_it_goes_on(name, tmp_path, caplog):
     run = unpacked(name, tmp_path)

@@ -148,6 +148,7 @@ def test_dead_letters_are_not_of_the_declared_type(model: str) -> None:
     assert any(name.startswith("Tuple[Any, ") for name in types)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("element", "translation"),
     [

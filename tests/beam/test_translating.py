@@ -72,12 +72,14 @@ def test_an_export_for_litert_translates_likewise(
     assert different <= 1  # a near-tie
 
 
+@pytest.mark.long
 def test_sentences_keep_their_keys(lines: list[str], translated: list[str], copy_export: Path) -> None:
     with Pipeline("FnApiRunner") as pipeline:
         found = pipeline | beam.Create(list(enumerate(lines))) | Translate(str(copy_export))
         assert_that(found, equal_to(list(enumerate(translated))))
 
 
+@pytest.mark.long
 def test_files_keep_their_order(lines: list[str], translated: list[str], copy_export: Path, tmp_path: Path) -> None:
     run(write(tmp_path, lines), str(tmp_path / "output"), str(copy_export))
     assert joined(tmp_path / "output") == translated
@@ -87,6 +89,7 @@ def test_files_keep_their_order(lines: list[str], translated: list[str], copy_ex
         run(write(tmp_path, lines), str(tmp_path / "output"), str(copy_export))
 
 
+@pytest.mark.long
 def test_all_may_be_elsewhere(lines: list[str], translated: list[str], copy_export: Path, elsewhere: Path) -> None:
     shutil.copytree(copy_export, elsewhere / "models" / "copy" / "1")
     write(elsewhere, lines)
@@ -95,6 +98,7 @@ def test_all_may_be_elsewhere(lines: list[str], translated: list[str], copy_expo
     assert joined(elsewhere / "output") == translated
 
 
+@pytest.mark.long
 def test_a_pipeline_that_failed_is_gone_on_with(
     lines: list[str], translated: list[str], copy_export: Path, tmp_path: Path
 ) -> None:
@@ -114,6 +118,7 @@ def test_a_pipeline_that_failed_is_gone_on_with(
     assert joined(output) == translated
 
 
+@pytest.mark.long
 def test_the_command(
     lines: list[str],
     translated: list[str],

@@ -425,6 +425,7 @@ MODEL, EXPORT, CORPUS = ("--model", "shared_ema"), ("--model", "export/shared_em
 XX_YY = ("--source", "xx", "--target", "yy")
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -481,6 +482,7 @@ def test_a_missing_ctranslate2_is_said_before_the_run_is_loaded(
     assert "pip install 'tf-transformer[ctranslate2]'" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_process_of_its_own_has_nothing_to_say_but_its_error(work: Path) -> None:
     command = [sys.executable, "-c", "import sys; from tf_transformer.commands.main import main; sys.exit(main())"]
     before = tree(work)
@@ -491,6 +493,7 @@ def test_a_process_of_its_own_has_nothing_to_say_but_its_error(work: Path) -> No
     assert tree(work) == before
 
 
+@pytest.mark.long
 def test_commands_run_whatever_backend_keras_is_told_to_use(tmp_path: Path) -> None:
     unpack(FROZEN / "shared_ema.tar.xz", tmp_path)
     command = [sys.executable, "-m", "tf_transformer", "translate", *MODEL, "--beam-size", "1"]

@@ -33,6 +33,7 @@ def test_kinds_that_need_no_model(tmp_path, capfd):
         assert capfd.readouterr().out == f"drawn: {tmp_path / 'picture.svg'}\n"
 
 
+@pytest.mark.long
 def test_kinds_that_look_into_a_run(copy_run, tmp_path):
     model = ("--model", str(copy_run))
     found = Translator.load(copy_run).attention(SENTENCE)
@@ -54,6 +55,7 @@ def test_kinds_that_look_into_a_run(copy_run, tmp_path):
     assert "Decoder" in draw(tmp_path, "architecture", *model)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(("beam_size", "alpha"), [(2, 0.0), (3, 0.6), (4, 1.0)])
 def test_the_tree_is_that_of_the_search(copy_run, beam_size, alpha):
     """Its finished candidates are the translations that the search finds, with their scores; at most K are kept."""
@@ -115,6 +117,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, capfd, monkeypatch, arguments
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_what_a_model_cannot_show_is_refused(copy_run, copy_export, tmp_path, capfd):
     output = ["--output", str(tmp_path / "picture.svg")]
     for arguments, said in (

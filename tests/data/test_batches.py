@@ -127,6 +127,7 @@ def test_windows_have_every_pair_once_an_epoch(window):
     assert len(set(orders)) == 3
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("parts", [(1, 2), (2, 1), (3, 2)])
 @pytest.mark.parametrize("by_place", [False, True])
 @pytest.mark.parametrize("is_padded", [False, True])

@@ -378,6 +378,7 @@ def read_elsewhere(tfds_folder: Path, *arguments: str) -> list[str]:
     return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
+@pytest.mark.long
 def test_tfds_in_another_process(tfds_folder: Path) -> None:
     expected = [f"train|house {i}|Häuser {i}" for i in range(5)]
     expected += [f"validation|house {i}|Häuser {i}" for i in range(2)]

@@ -78,6 +78,7 @@ def test_nothing_is_left(tokenizer: Tokenizer, pairs: Pairs) -> None:
     assert (len(encoded), encoded.dropped) == (0, {"empty": len(pairs.sources), "long": 0, "ratio": 0})
 
 
+@pytest.mark.long
 def test_memory_grows_by_the_tokens_and_little_more(tmp_path: Path) -> None:
     """In a process of its own, the growth between two sizes: what is needed once does not count."""
     code = """if True:

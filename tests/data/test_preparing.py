@@ -84,6 +84,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+@pytest.mark.long_but_first
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("settings", [{}, {"bpe_dropout": 0.1, "drop_duplicates": False}, {"drop_copies": False}])
 def test_one_process_three_and_parts_write_the_same_bytes(
@@ -232,6 +233,7 @@ def test_standard_input_is_a_tsv(corpus: DataConfig, tmp_path: Path, monkeypatch
     assert one == other
 
 
+@pytest.mark.long
 def test_a_function_is_mapped_in_the_order_of_tasks() -> None:
     with Workers(3) as workers:
         assert list(workers.map(_slow, range(17))) == [i * i for i in range(17)]

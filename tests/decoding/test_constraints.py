@@ -30,6 +30,7 @@ def contains(ids, phrase):
     return any(ids[i : i + len(phrase)] == phrase for i in range(len(ids)))
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), PHRASES, st.sampled_from([0.0, 0.6, 1.7]))
 def test_a_wide_beam_is_exhaustive_search_among_what_contains_the_phrases(seed, phrases, alpha):
@@ -49,6 +50,7 @@ def test_a_wide_beam_is_exhaustive_search_among_what_contains_the_phrases(seed, 
     assert score == pytest.approx(expected[0][0], abs=1e-4)
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.lists(PHRASES, min_size=1, max_size=5), st.integers(1, 5), st.booleans())
 def test_the_phrases_are_there_whatever_the_beam_and_the_rules(seed, phrases, width, is_strict):
@@ -62,6 +64,7 @@ def test_the_phrases_are_there_whatever_the_beam_and_the_rules(seed, phrases, wi
         assert np.isfinite(score)
 
 
+@pytest.mark.long
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000), st.lists(PHRASES, min_size=2, max_size=5), st.integers(1, 5))
 def test_phrases_are_those_of_a_sentence_alone(seed, phrases, width):

@@ -166,6 +166,7 @@ def test_coverage_is_rewarded_exactly(seed, alpha, beta, limit):
             assert total == pytest.approx(expected_total, abs=1e-4)
 
 
+@pytest.mark.long
 @settings(max_examples=13, deadline=None)
 @given(st.integers(0, 10_000), st.permutations(range(6)), st.sampled_from([0.0, 0.6]))
 def test_other_sentences_change_nothing(seed, order, alpha):
@@ -180,6 +181,7 @@ def test_other_sentences_change_nothing(seed, order, alpha):
         np.testing.assert_allclose([score for _, score, _ in found], [score for _, score, _ in alone], rtol=1e-5)
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 5), st.sampled_from([0.0, 0.6, 1.0]))
 def test_exact_stopping_misses_nothing_and_early_stopping_may(seed, width, alpha):
@@ -362,6 +364,7 @@ def test_tokens_are_drawn_as_often_as_they_are_probable():
     np.testing.assert_allclose(shares(top_p=enough), two, atol=1e-3)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("method", ["greedy", "beam", "sample"])
 def test_it_runs_in_a_graph_of_unknown_shapes_and_xla_compiles_it(method):
     """With every option; XLA knows the shapes when it compiles."""

@@ -53,6 +53,7 @@ def test_draws_are_as_many_as_asked_for_and_the_first_is_the_only_one(copy_run):
     ]
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("search", [[], ["--sampling-temperature", "0.3", "--samples", "5"], ["--samples", "2"]])
 def test_the_command_writes_one_of_the_candidates(copy_run, tmp_path, capsys, search):
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in [*LINES, ""]))

@@ -17,6 +17,7 @@ from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.serving.versions import Versions
 from tf_transformer.translation.opening import open_translator
 
+pytestmark = pytest.mark.long
 LINES = ["a b c d e f", "k j i h"]
 
 

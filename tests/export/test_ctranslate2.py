@@ -80,6 +80,7 @@ def random_model(sizes, seed=3, **option) -> Transformer:
     return model
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda o: "-".join(map(str, o.values())) or "paper")
 def test_every_kind_of_model_gives_the_same(tokenizers, option, tmp_path):
     """Greedy translations, and the log-probability of every token of given ones."""
@@ -102,6 +103,7 @@ def test_every_kind_of_model_gives_the_same(tokenizers, option, tmp_path):
         assert ours == pytest.approx(result.log_probs, abs=1e-4)
 
 
+@pytest.mark.long
 def test_a_random_base_model_gives_the_same(tokenizers, tmp_path):
     source, _ = tokenizers
     config = PRESETS["base"].model
@@ -114,6 +116,7 @@ def test_a_random_base_model_gives_the_same(tokenizers, tmp_path):
         assert compare(translator, theirs(tmp_path), SOURCES[:13], max_decoding_length=17) == 0
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_a_trained_model_gives_the_same(copy_run, beam_size, tmp_path):
     translator = Translator.load(copy_run, DecodingConfig(beam_size=beam_size, length_penalty=0.0))

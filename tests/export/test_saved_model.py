@@ -64,6 +64,7 @@ def test_the_default_signature(copy_run, copy_export):
     assert not outputs["is_truncated"].numpy().any()
 
 
+@pytest.mark.long
 def test_the_other_signatures(copy_run, copy_export):
     signatures = tf.saved_model.load(str(copy_export)).signatures
     translator, text = Translator.load(copy_run), tf.constant(SENTENCES)
@@ -89,6 +90,7 @@ def test_the_other_signatures(copy_run, copy_export):
         assert one == pytest.approx(other, abs=1e-3)
 
 
+@pytest.mark.long
 def test_the_steps_of_a_search_and_another_choice(copy_run, copy_export):
     """Every next token that is offered can be chosen: the translation then begins with it, and goes on."""
     signatures = tf.saved_model.load(str(copy_export)).signatures
@@ -123,6 +125,7 @@ def test_the_steps_of_a_search_and_another_choice(copy_run, copy_export):
         assert found["target_ids"][:, 0].numpy().tolist() == [UNKNOWN, 0, UNKNOWN]
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", ["serving_default", "translate_n_best", "translate_with_attention"])
 def test_odd_input_changes_no_other_translation(copy_export, name):
     """Any bytes: each is translated, or cut and said to be; an empty batch gives an empty one."""
@@ -161,11 +164,13 @@ def test_odd_pairs_change_no_other_score(copy_export):
         assert outputs["is_truncated"].numpy().tolist() == [False, max(len(source), len(target)) >= 10_000]
 
 
+@pytest.mark.long
 def test_an_export_by_xla_gives_the_same(copy_run, copy_export, tmp_path):
     compiled = ExportedTranslator(export(copy_run, tmp_path / "1", DecodingConfig(jit_compile=True)))
     assert compiled.translate_strings(SENTENCES) == ExportedTranslator(copy_export).translate_strings(SENTENCES)
 
 
+@pytest.mark.long
 def test_bfloat16_is_half_as_large_and_nearly_the_same(copy_run, copy_export, tmp_path):
     halved = export(copy_run, tmp_path / "1", dtype="bfloat16")
     sizes = [(path / "variables" / "variables.data-00000-of-00001").stat().st_size for path in (copy_export, halved)]
@@ -181,6 +186,7 @@ def test_bfloat16_is_half_as_large_and_nearly_the_same(copy_run, copy_export, tm
     assert (scores[0] != scores[1]).any()
 
 
+@pytest.mark.long
 def test_terms(copy_run, copy_export):
     translator, exported = Translator.load(copy_run), ExportedTranslator(copy_export)
     terms = [["j", "c b"], [], ["e"]]
@@ -195,6 +201,7 @@ def test_terms(copy_run, copy_export):
         exported.translate_strings(["a"], terms=[[""]])
 
 
+@pytest.mark.long
 def test_n_best(copy_run, copy_export):
     exported = ExportedTranslator(copy_export)
     assert exported.description["config"]["decoding"]["beam_size"] == 4
@@ -209,6 +216,7 @@ def test_n_best(copy_run, copy_export):
             exported.n_best_strings(SENTENCES, n)
 
 
+@pytest.mark.long
 def test_how_it_searches_is_chosen_at_export(copy_run, tmp_path):
     decoding = DecodingConfig(beam_size=2, length_penalty=0.0, max_length=3)
     exported = ExportedTranslator(export(copy_run, tmp_path / "1", decoding))
@@ -218,6 +226,7 @@ def test_how_it_searches_is_chosen_at_export(copy_run, tmp_path):
     assert all(len(text.split()) <= 3 for text in exported.translate_strings(SENTENCES))
 
 
+@pytest.mark.long
 def test_it_needs_only_tensorflow_and_tensorflow_text(copy_run, copy_export):
     code = f"""
         import json, sys
@@ -259,6 +268,7 @@ def test_it_describes_itself(copy_export):
     assert description["checkpoint"]["val_accuracy"] > 0.9
 
 
+@pytest.mark.long
 def test_a_server_finds_requests_to_warm_up_with(copy_export):
     file = copy_export / "assets.extra" / "tf_serving_warmup_requests"
     signatures = tf.saved_model.load(str(copy_export)).signatures

@@ -349,6 +349,7 @@ def translate(page, text):
     page.keyboard.press("Enter")
 
 
+@pytest.mark.long
 @needs_litert
 def test_the_page_translates_and_does_so_without_a_network(exported_copy, page):
     with serve(exported_copy) as address:
@@ -460,6 +461,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.long_but_first
 @needs_litert
 @pytest.mark.parametrize("what", DAMAGED)
 def test_a_damaged_file_is_said_and_not_kept(changed, exported_copy, page, what):

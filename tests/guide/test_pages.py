@@ -28,6 +28,7 @@ def blocks(page: Path, kind: str, quoted: bool = False) -> list[str]:
     return [code for language, rest, code in found if language == kind and ("file=" in rest) == quoted]
 
 
+@pytest.mark.long
 def test_the_code_of_every_page_runs_and_what_it_asserts_holds(tmp_path, in_fresh_process):
     """One process for all, so that TensorFlow is imported once; each page has names of its own."""
     pages = {page.name: "\n".join(blocks(page, "python")) for page in PAGES["en"]}

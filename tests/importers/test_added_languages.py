@@ -52,6 +52,7 @@ def translated(run, directions):
     return translator.translate(tf.constant(TEXTS), Languages(*sides))
 
 
+@pytest.mark.long_but_first
 def test_what_was_there_stays_and_a_new_language_starts_as_another(run, tmp_path):
     extended = add_languages(run.path, tmp_path / "extended", {"tyv": "de"})
     assert extended.languages == (*run.languages, "tyv")

@@ -122,6 +122,7 @@ def saved(changed, unpacked):
     return get
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("name", "languages"),
     [

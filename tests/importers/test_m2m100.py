@@ -88,6 +88,7 @@ def test_the_logits_are_the_same(folder, found, loaded):
     assert (logits[there][:, START] < -50).all()
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(("name", "beam_size"), [("greedy", 1), ("beam", 4)])
 def test_the_search_finds_the_same(folder, found, loaded, name, beam_size):
     ours, length = ours_of(folder), found["search"]["max_new_tokens"]
@@ -125,6 +126,7 @@ def test_every_weight_is_one_of_the_model(run):
     assert shapes == {name: tuple(variable.shape) for name, variable in built.items()}
 
 
+@pytest.mark.long
 def test_a_batch_may_have_many_directions(found, loaded):
     translator = translator_of(loaded, found["directions"][0], beam_size=3)
     texts, sources, targets, alone = [], [], [], []
@@ -141,6 +143,7 @@ def test_a_batch_may_have_many_directions(found, loaded):
     assert len(set(alone)) > 5
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_by_xla_it_finds_the_same(found, loaded, beam_size):
     direction = found["directions"][1]
@@ -153,6 +156,7 @@ def test_by_xla_it_finds_the_same(found, loaded, beam_size):
     np.testing.assert_allclose(one.scores, other.scores, rtol=1e-4)
 
 
+@pytest.mark.long_but_first
 def test_a_score_is_that_of_the_search(found, loaded):
     """The language is given: it costs nothing, and is no token of the translation."""
     direction = found["directions"][1]
@@ -193,6 +197,7 @@ def test_no_text_has_a_language_in_it(loaded, parts, space):
     assert not control & set(tokenizer.tokenize([space.join(parts)]).values.numpy().tolist())
 
 
+@pytest.mark.long
 def test_exports_translate_between_any(run, loaded, found, tmp_path):
     first, second = found["directions"]
     output = tmp_path / "1"
@@ -265,6 +270,7 @@ def test_it_searches_as_the_folder_says(changed, loaded, tmp_path):
     assert loaded.config.decoding.likely_stopping
 
 
+@pytest.mark.long
 def test_commands_take_the_languages(run, found, tmp_path, capsys, monkeypatch):
     direction = found["directions"][1]
     given = [
@@ -291,6 +297,7 @@ def test_commands_take_the_languages(run, found, tmp_path, capsys, monkeypatch):
         assert said in error and error.splitlines()[-1].startswith("tf-transformer")
 
 
+@pytest.mark.long
 def test_it_is_fine_tuned_on_one_of_its_directions(folder, run, tmp_path):
     codes = {"m2m100": "de-en", "nllb": "deu_Latn-eng_Latn"}[folder.name]
     text = {"m2m100": "toy:de-en", "nllb": str(tmp_path / "corpus")}[folder.name]
@@ -336,6 +343,7 @@ def test_wrong_languages_are_refused_at_the_import(unpacked, tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_directions_that_the_model_does_not_know_are_no_default_pair(run, tmp_path, capsys):
     """Two corpora of unknown names are not both trained as the pair that was given."""
     languages = run.languages[:2] if run.languages[0] != "af" else ("en", "de")
@@ -362,6 +370,7 @@ def test_directions_that_the_model_does_not_know_are_no_default_pair(run, tmp_pa
     assert "unknown language" in capsys.readouterr().err
 
 
+@pytest.mark.long_but_first
 def test_a_language_given_alone_goes_with_the_other_of_the_search(found, loaded):
     direction = found["directions"][0]
     translator = translator_of(loaded, direction, beam_size=1, max_length=9)

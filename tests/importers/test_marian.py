@@ -62,6 +62,7 @@ def test_the_logits_are_the_same(marian, imported, expected):
     ).all()
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(("name", "beam_size"), [("greedy", 1), ("beam", 4)])
 def test_the_search_finds_the_same(marian, imported, expected, name, beam_size):
     """But for those as long as was allowed: there transformers forces the end token."""
@@ -98,6 +99,7 @@ def test_every_weight_is_one_of_the_model(imported):
     assert shapes == {name: tuple(variable.shape) for name, variable in built.items()}
 
 
+@pytest.mark.long
 def test_exports_translate_alike(imported, expected, tmp_path):
     texts = expected["sentences"][:13]
     translator = translator_of(imported, beam_size=4, max_length=60, max_extra_length=60)
@@ -184,6 +186,7 @@ def _tokenizer(run, known={}):  # noqa: B006 - made once
     return known[run]
 
 
+@pytest.mark.long
 def test_it_is_fine_tuned_and_that_is_exported(imported, tmp_path, capsys):
     run, output = str(tmp_path / "mine"), str(tmp_path / "1")
     command = ["train", "--init-from", str(imported), "--data", "toy", "--run-dir", run, "--max-steps", "3"]

@@ -99,6 +99,7 @@ def written(marian, tmp_path):
     return write
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     "changes",
     [

@@ -11,6 +11,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "scripts" / "benchmark.py"
 
 
+@pytest.mark.long
 def test_it_measures_and_writes_what_it_measured(tmp_path):
     figures = tmp_path / "figures.json"
     subprocess.run(

@@ -32,6 +32,7 @@ def translate(copy_run, copy_export, monkeypatch, capfdbinary):
     return translate
 
 
+@pytest.mark.long
 def test_n_best_with_scores(translate, copy_export):
     code, lines, _ = translate("--n-best", "3", "--scores")
     assert code == 0
@@ -44,6 +45,7 @@ def test_n_best_with_scores(translate, copy_export):
     assert translate("--n-best", "3", "--scores", model=copy_export)[1] == lines
 
 
+@pytest.mark.long
 def test_every_way_to_search_copies(translate):
     for options in (
         ["--beam-size", "1"],
@@ -104,6 +106,7 @@ def test_an_export_searches_as_it_was_told(translate, copy_export):
     assert "Give --set decoding.min_length=1 and" in translate("--set", "decoding.min_length=1", model=copy_export)[2]
 
 
+@pytest.mark.long
 def test_scores_of_given_translations(copy_run, copy_export, translate, tmp_path, capfdbinary):
     """A copy is probable, a wrong one is not; the search reports the same number."""
     (tmp_path / "source").write_text("".join(f"{source}\n" for source in SOURCES))
@@ -132,6 +135,7 @@ def test_scores_of_given_translations(copy_run, copy_export, translate, tmp_path
         assert float(line.split("\t")[0]) == pytest.approx(row[0], abs=2e-4)
 
 
+@pytest.mark.long
 def test_what_the_page_shows_runs(copy_run, tmp_path, monkeypatch, capfd):
     """docs/decoding.md, on this model."""
     page = (Path(__file__).parents[2] / "docs" / "decoding.md").read_text("utf-8")

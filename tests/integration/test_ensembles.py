@@ -33,6 +33,7 @@ def source(tmp_path):
     return tmp_path / "source.txt"
 
 
+@pytest.mark.long
 def test_a_run_with_itself_translates_as_it_does(copy_run, source, tmp_path):
     found = {}
     for models in ([copy_run], [copy_run, copy_run, copy_run]):
@@ -48,6 +49,7 @@ def test_a_run_with_itself_translates_as_it_does(copy_run, source, tmp_path):
     np.testing.assert_allclose(*scores, atol=2e-4)
 
 
+@pytest.mark.long
 def test_the_most_probable_token_is_that_of_the_mean(copy_run, other):
     """Greedy search against a loop by hand, with the probabilities of both models."""
     greedy = DecodingConfig(beam_size=1, ban_unknown=False)
@@ -67,6 +69,7 @@ def test_the_most_probable_token_is_that_of_the_mean(copy_run, other):
         assert score == pytest.approx(total / ((5 + len(written) - 1) / 6) ** 0.6, abs=1e-3)
 
 
+@pytest.mark.long
 def test_an_export_of_both_translates_as_both_do(copy_run, other, tmp_path, capsys):
     runs = ["--run-dir", str(copy_run), "--run-dir", str(other)]
     assert main(["export", *runs, "--output", str(tmp_path / "1")]) == 0
@@ -87,6 +90,7 @@ def test_an_export_of_both_translates_as_both_do(copy_run, other, tmp_path, caps
     assert parameters == sum(weight.numpy().size for weight in ensemble.model.weights)
 
 
+@pytest.mark.long
 def test_score_and_evaluate_take_several_models(copy_run, other, source, capsys):
     both = ["--model", str(copy_run), "--model", str(other)]
     assert main(["score", *both, str(source), str(source)]) == 0
@@ -97,6 +101,7 @@ def test_score_and_evaluate_take_several_models(copy_run, other, source, capsys)
     assert 0 <= json.loads(capsys.readouterr().out)["bleu"] <= 100
 
 
+@pytest.mark.long
 def test_what_makes_no_ensemble_is_refused(copy_run, copy_export, tmp_path, capsys):
     foreign = tmp_path / "foreign"
     text = [

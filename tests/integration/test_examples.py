@@ -40,6 +40,7 @@ def test_they_are_short_and_all_are_listed():
         assert f"({name})" in index
 
 
+@pytest.mark.long
 def test_copy_task():
     """A tenth of its updates: it has not learned much yet, and decodes what it has."""
     assert 0 <= module(EXAMPLES / "copy_task.py").main(epochs=1) <= 1
@@ -52,6 +53,7 @@ def test_greedy_decoding_of_the_copy_task_stops_after_the_end():
     assert (example.shifted(source)[:, 1:] == source[:, :-1]).all()
 
 
+@pytest.mark.long
 def test_text_classification_needs_positions():
     found = module(EXAMPLES / "text_classification.py").main(epochs=4)
     assert found[True] > 0.9 > 0.65 > found[False]
@@ -96,6 +98,7 @@ def test_variants_train_side_by_side(run, tmp_path):
         assert all(len(losses) == 6 and losses[-1] < losses[0] for losses in found.values())
 
 
+@pytest.mark.long
 def test_several_devices_find_the_same_losses(tmp_path, run):
     code = "import json, several_devices; print(json.dumps(several_devices.main({}, updates=12)))"
     one, two = (json.loads(run(code.format(devices), cwd=tmp_path).splitlines()[-1]) for devices in (1, 2))
@@ -155,6 +158,7 @@ def test_load_export(copy_export, capsys):
     assert f"as a given translation: log P {log_p}" in out
 
 
+@pytest.mark.long
 def test_attention_pictures(copy_run, tmp_path, capsys):
     files = module(EXAMPLES / "attention_pictures.py").main(str(copy_run), SENTENCES[1], str(tmp_path))
     assert [file.name for file in files] == ["encoder.svg", "decoder.svg", "cross.svg"]

@@ -14,6 +14,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 PAGES = {path.name: path.read_text("utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", ["README.md", "training.md"])
 def test_the_python_example_runs_and_is_short(page, tmp_path, in_fresh_process):
     (code,) = [block for block in re.findall(r"```python\n(.*?)```", PAGES[page], flags=re.S) if ".fit(" in block]
@@ -26,6 +27,7 @@ def test_the_python_example_runs_and_is_short(page, tmp_path, in_fresh_process):
     assert "val_loss" not in printed.splitlines()[-1]  # a translation, which may still be empty
 
 
+@pytest.mark.long
 def test_the_python_of_the_page_for_keras_runs_and_prints_what_it_says(tmp_path, in_fresh_process):
     blocks = re.findall(r"```python\n(.*?)```", PAGES["keras.md"], flags=re.S)
     assert len(blocks) >= 4

@@ -88,6 +88,7 @@ def run(command: list[str], folder: Path, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_every_row_of_table_3_has_the_papers_parameters():
     """With one table of 41,000 embeddings, as guide page 18 infers it; the big model has a smaller one there."""
     checked = 0

@@ -87,6 +87,7 @@ def check_equal(ours, theirs, n=1):
     assert different <= n * len(ours) // 50
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("options", KINDS, ids=str)
 def test_it_translates_as_tensorflow_does(tmp_path, tokenizers, options):
     chosen = tokenizers["all" if options.get("share_embeddings") == "all" else "own"]
@@ -103,6 +104,7 @@ def test_it_translates_as_tensorflow_does(tmp_path, tokenizers, options):
         assert sum(ours.score_strings([(one, " ")])[0]) == ours.n_best_strings([one], 1)[0][0][1] == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings",
     [
@@ -120,6 +122,7 @@ def test_it_searches_as_it_is_told(tmp_path, tokenizers, settings):
     check_equal(ours.n_best_strings(SOURCES[:50], n), theirs.n_best_strings(SOURCES[:50], n), n)
 
 
+@pytest.mark.long
 def test_languages(tmp_path, tokenizers):
     theirs, ours = both(tmp_path, tokenizers["several"], DecodingConfig(max_extra_length=13))
     with pytest.raises(InputError, match="give --source-language"):
@@ -148,6 +151,7 @@ def test_languages(tmp_path, tokenizers):
         Translator(ours.model, ours.source, ours.target, DecodingConfig(source_language="es"))
 
 
+@pytest.mark.long
 def test_attention_is_that_of_the_layer(tmp_path, tokenizers):
     theirs, ours = both(tmp_path, tokenizers["own"], DecodingConfig(max_extra_length=13, attention_layer=1))
     expected = theirs.translate_with_attention(tf.constant(SOURCES[:9])).attention.numpy()
@@ -158,6 +162,7 @@ def test_attention_is_that_of_the_layer(tmp_path, tokenizers):
         assert not row[:, width:].any()
 
 
+@pytest.mark.long
 def test_a_batch_changes_nothing_and_sentences_may_be_many(tmp_path, tokenizers):
     _, ours = both(tmp_path, tokenizers["own"], DecodingConfig(max_extra_length=13))
     sentences = SOURCES[:200]
@@ -166,6 +171,7 @@ def test_a_batch_changes_nothing_and_sentences_may_be_many(tmp_path, tokenizers)
     assert ours.translate_strings([]) == []
 
 
+@pytest.mark.long
 def test_what_is_cut_is_named(tmp_path, tokenizers, caplog):
     theirs, ours = both(
         tmp_path, tokenizers["own"], DecodingConfig(max_extra_length=13), positions="learned", max_positions=23

@@ -67,6 +67,7 @@ def test_no_position_sees_a_later_one(option):
         assert np.abs(after[:, t] - before[:, t]).max() > 1e-4
 
 
+@pytest.mark.long_but_first
 @each_option
 def test_decoding_step_by_step_equals_the_whole(option):
     """With a cache that grows and with one of a fixed size; the weights on the source as well as the logits."""
@@ -86,6 +87,7 @@ def test_decoding_step_by_step_equals_the_whole(option):
                 np.testing.assert_allclose(weights[:, :, 0], expected[:, :, t], atol=1e-5)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(("dtype", "atol"), [("mixed_bfloat16", 0.05), ("mixed_float16", 0.005)])
 @each_option
 def test_steps_in_half_the_bits_equal_the_whole_within_their_precision(option, dtype, atol):
@@ -179,6 +181,7 @@ def test_wrong_arguments_are_refused():
             Transformer(**SIZES | wrong)
 
 
+@pytest.mark.long_but_first
 @each_option
 def test_a_keras_file_loads_with_equal_outputs(option, tmp_path):
     model = build(**option)
@@ -189,6 +192,7 @@ def test_a_keras_file_loads_with_equal_outputs(option, tmp_path):
     assert loaded.get_config() == model.get_config()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", ["import tf_transformer, keras", "import keras, tf_transformer"])
 def test_a_keras_file_loads_in_a_fresh_process_that_only_imports_us(first, tmp_path, in_fresh_process):
     model = build(share_embeddings="all")
@@ -204,6 +208,7 @@ def test_a_keras_file_loads_in_a_fresh_process_that_only_imports_us(first, tmp_p
     """)
 
 
+@pytest.mark.long
 def test_another_backend_gives_the_same_logits(tmp_path, in_fresh_process):
     model = build(norm="pre")
     source, target = ids(B, S), ids(B, T)
@@ -227,6 +232,7 @@ def test_another_backend_gives_the_same_logits(tmp_path, in_fresh_process):
     in_fresh_process(code, KERAS_BACKEND="jax")
 
 
+@pytest.mark.long
 def test_model_fit_trains_it_as_it_stands():
     keras.utils.set_random_seed(5)
     model = Transformer(**SIZES | {"dropout_rate": 0})
@@ -247,6 +253,7 @@ def test_every_class_that_keras_must_find_has_a_stand_in():
         assert found.__module__.startswith("tf_transformer."), name  # the class itself, once it is imported
 
 
+@pytest.mark.long
 def test_a_look_for_keras_does_not_spend_the_import_hook(tmp_path, in_fresh_process):
     build().save(tmp_path / "model.keras")
     in_fresh_process(f"""

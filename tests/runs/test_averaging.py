@@ -45,6 +45,7 @@ def test_a_model_in_python_takes_the_mean(run):
         average_checkpoints(checkpoints.all_of(run.path), model)
 
 
+@pytest.mark.long
 def test_model_takes_it_everywhere(run, tmp_path, capsys):
     averaged = str(tmp_path / "averaged")
     assert main(["average", "--run-dir", str(run.path), "--best", "1", "--output", averaged]) == 0

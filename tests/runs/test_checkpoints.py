@@ -60,6 +60,7 @@ def test_a_truncated_file_is_detected(saved, share):
         checkpoints.restore(saved, variables(VALUES))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [6, 5_003], ids=["small", "large"])
 def test_any_flipped_bit_is_detected_or_harmless(tmp_path, size):
     """Every bit, but for those within the numbers of a large array: NumPy's own reader reads such ones in parts."""

@@ -30,6 +30,7 @@ def program(tmp_path_factory) -> Path:
     return output
 
 
+@pytest.mark.long
 def test_it_translates_strings(program, copy_export, exported):
     kernels = next(file for file in files("tensorflow-text") or () if file.name == "_sentencepiece_tokenizer.so")
     saved = SavedModel.FromString((copy_export / "saved_model.pb").read_bytes())

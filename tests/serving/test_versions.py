@@ -109,6 +109,7 @@ def test_requests_of_another_model_are_refused(copy_export, tmp_path):
         ServedModel(tmp_path, None, Limits(), Metrics())
 
 
+@pytest.mark.long
 def test_warming_up_is_no_batch_of_a_client(copy_export):
     metrics = Metrics()
     ServedModel(copy_export, None, Limits(), metrics).prepared.result()

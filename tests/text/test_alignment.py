@@ -56,6 +56,7 @@ def error_rate(translator):
     return np.mean(rates)
 
 
+@pytest.mark.long
 def test_a_model_that_copies_aligns_each_word_with_itself(copy_run, copy_export, copy_litert):
     """By the layer that aligns best; run, SavedModel and LiteRT give the same by the last layer."""
     loaded = Translator.load(copy_run)
@@ -70,6 +71,7 @@ def test_a_model_that_copies_aligns_each_word_with_itself(copy_run, copy_export,
         assert np.mean([one.links() == links for one, links in zip(found, expected, strict=True)]) > 0.9
 
 
+@pytest.mark.long
 def test_the_command_writes_them_after_the_translations(copy_run, tmp_path, capsys):
     (tmp_path / "in.txt").write_text(f"{LINES[0]}\n\n")
     command = ["translate", "--model", str(copy_run), "--input", str(tmp_path / "in.txt")]

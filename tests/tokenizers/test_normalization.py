@@ -84,6 +84,7 @@ def seen(text):
     return "" if is_blank(text) else unicodedata.normalize("NFC", " ".join(text.split()))
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_what_is_visible_comes_back_in_every_script(tokenizer, script):
     of_script = OF_SCRIPT[script]

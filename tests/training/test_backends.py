@@ -53,10 +53,11 @@ def test_loss_metrics_and_schedule_give_the_same(backend, tmp_path, in_fresh_pro
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "code",
     [
-        pytest.param("import copy_task; assert 0 <= copy_task.main(epochs=1) <= 1", marks=pytest.mark.long),
+        "import copy_task; assert 0 <= copy_task.main(epochs=1) <= 1",
         "import any_backend; first, *_, last = any_backend.main(epochs=8, pairs=256); assert last < 0.6 * first",
     ],
     ids=["copy", "translation"],

@@ -19,6 +19,7 @@ def batches_of(config):
     return config.data.batch_tokens, config.training.accumulate
 
 
+@pytest.mark.long
 def test_an_update_that_fits_is_made_in_one_part(corpus, small):
     given = override(small(corpus), {"data": {"batch_tokens": 16}, "training": {"accumulate": 4}})
     found = with_fitting_batches(given)
@@ -65,6 +66,7 @@ def test_several_machines_are_refused(corpus, small, monkeypatch):
         with_fitting_batches(small(corpus))
 
 
+@pytest.mark.long
 def test_what_is_wrong_with_a_device_is_said(corpus, small):
     with pytest.raises(InputError, match="one-device strategy uses exactly one device"):
         with_fitting_batches(small(corpus), "one-device", 3)

@@ -51,6 +51,7 @@ def test_a_run_directory_holds_what_it_should(corpus, tmp_path, small, epoch_row
     assert np.isfinite(loaded.model((np.array([[4, 3]]), np.array([[2]])))).all()
 
 
+@pytest.mark.long
 def test_one_tokenizer_a_language(corpus, tmp_path, small):
     config = override(
         small(corpus, max_steps=1), {"tokenizer": {"shared": False}, "model": {"share_embeddings": "target"}}
@@ -61,6 +62,7 @@ def test_one_tokenizer_a_language(corpus, tmp_path, small):
     assert loaded.source_tokenizer is not loaded.target_tokenizer
 
 
+@pytest.mark.long
 def test_the_best_and_the_last_checkpoints_are_kept(corpus, tmp_path, small, epoch_rows):
     run = train(small(corpus, max_steps=4 * STEPS_PER_EPOCH, keep_last=2, checkpoint_every=3), tmp_path / "run")
     kept = [checkpoints.state_of(path) for path in checkpoints.all_of(run.checkpoints)]
@@ -72,6 +74,7 @@ def test_the_best_and_the_last_checkpoints_are_kept(corpus, tmp_path, small, epo
     assert checkpoints.state_of(run.best_checkpoint())["step"] == best
 
 
+@pytest.mark.long
 def test_other_settings_are_refused_and_shown(corpus, tmp_path, small):
     train(small(corpus, max_steps=1), tmp_path / "run")
     before = (tmp_path / "run" / "config.json").read_bytes()
@@ -81,6 +84,7 @@ def test_other_settings_are_refused_and_shown(corpus, tmp_path, small):
     assert (tmp_path / "run" / "config.json").read_bytes() == before
 
 
+@pytest.mark.long
 def test_changed_text_is_refused(corpus, tmp_path, small):
     for file in corpus.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -92,6 +96,7 @@ def test_changed_text_is_refused(corpus, tmp_path, small):
         train(small(tmp_path, max_steps=2), tmp_path / "run")
 
 
+@pytest.mark.long
 def test_a_run_goes_on_from_another_folder(corpus, tmp_path, monkeypatch, small):
     (tmp_path / "here" / "deep").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here")
@@ -109,6 +114,7 @@ def test_a_run_goes_on_from_another_folder(corpus, tmp_path, monkeypatch, small)
         train(override(small("../text", max_steps=4), other), "../run")
 
 
+@pytest.mark.long
 def test_the_moving_average_is_the_model(corpus, tmp_path, small, epoch_rows):
     """The average of step 1 is its weights; then average = decay * average + (1 - decay) * weights.
 
@@ -154,6 +160,7 @@ CHANGED = {
 """The settings that may change while a run is stopped, besides those of decoding: with them it learns the same."""
 
 
+@pytest.mark.long
 def test_settings_that_may_change_change_nothing_that_is_learned(corpus, tmp_path, small):
     once = train(small(corpus, max_steps=9), tmp_path / "once")
     run = train(small(corpus, max_steps=4), tmp_path / "run")
@@ -169,6 +176,7 @@ def test_settings_that_may_change_change_nothing_that_is_learned(corpus, tmp_pat
         np.testing.assert_allclose(found[name], expected[name], atol=1e-5, err_msg=name)
 
 
+@pytest.mark.long
 def test_every_other_setting_is_refused_on_resume_and_named(corpus, tmp_path, small):
     run = train(small(corpus, max_steps=1), tmp_path / "run")
     other_words = {"norm": "post", "positions": "learned", "share_embeddings": "none", "activation": "gelu"}
@@ -202,6 +210,7 @@ def test_every_other_setting_is_refused_on_resume_and_named(corpus, tmp_path, sm
     assert seen == len(settings_help().splitlines())
 
 
+@pytest.mark.long
 def test_what_is_refused_is_refused_by_training_too(corpus, tmp_path, small):
     train(small(corpus, max_steps=1), tmp_path / "run")
     for training in ({"seed": 1}, {"label_smoothing": 0.2}, {"accumulate": 2}, {"warmup_steps": 11}):
@@ -210,6 +219,7 @@ def test_what_is_refused_is_refused_by_training_too(corpus, tmp_path, small):
             train(small(corpus, **training), tmp_path / "run")
 
 
+@pytest.mark.long
 def test_config_is_written_in_one_order_by_every_process(corpus, tmp_path, small):
     run = train(small(corpus, max_steps=1), tmp_path / "run")
     code = "import sys; from tf_transformer.runs.directory import RunDirectory as R; r = R(sys.argv[1]); "
@@ -221,6 +231,7 @@ def test_config_is_written_in_one_order_by_every_process(corpus, tmp_path, small
     assert len(texts) == 1
 
 
+@pytest.mark.long
 def test_two_processes_cannot_train_in_one_folder(corpus, tmp_path, small):
     for step in (1, 2):  # a new one, and one that exists
         with sole_writer(tmp_path / "run"):
@@ -232,6 +243,7 @@ def test_two_processes_cannot_train_in_one_folder(corpus, tmp_path, small):
     assert not (run.path / LOCK).exists()
 
 
+@pytest.mark.long
 def test_checkpoints_of_another_run_are_passed_over_and_set_aside(corpus, tmp_path, small, caplog):
     run = train(small(corpus, max_steps=1), tmp_path / "run")
     wide = override(small(corpus, max_steps=2), {"model": {"d_model": 32}})
@@ -267,6 +279,7 @@ def test_a_run_is_read_while_training_deletes_its_checkpoints(corpus, tmp_path, 
         checkpoints.state_of(deleted[0])
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 def test_a_run_lives_in_a_mounted_folder(corpus, tmp_path, small):
     """Which cannot be renamed, replaced or removed: a volume of a container."""
@@ -295,6 +308,7 @@ def test_folders_that_only_look_like_ours_are_left_alone(corpus, tmp_path, small
     assert len(list((tmp_path / "mine").rglob("thesis.tex"))) == 3
 
 
+@pytest.mark.long
 def test_names_of_languages_that_were_given_once_stay(tmp_path, small):
     tsv = tmp_path / "pairs.tsv"
     tsv.write_text("".join(f"a b {i}\tc d {i}\n" for i in range(97)))
@@ -305,6 +319,7 @@ def test_names_of_languages_that_were_given_once_stay(tmp_path, small):
         assert (run.config.data.source, run.config.data.target) == ("xx", "yy")
 
 
+@pytest.mark.long
 def test_what_fails_before_the_new_run_begins_loses_nothing_of_the_old_one(corpus, tmp_path, small):
     run = train(small(corpus, max_steps=2), tmp_path / "run")
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
@@ -313,6 +328,7 @@ def test_what_fails_before_the_new_run_begins_loses_nothing_of_the_old_one(corpu
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.long
 def test_overwrite_starts_anew_and_a_foreign_folder_is_refused(corpus, tmp_path, small):
     train(small(corpus, max_steps=2), tmp_path / "run")
     run = train(small(corpus, max_steps=1, seed=5), tmp_path / "run", overwrite=True)
@@ -325,6 +341,7 @@ def test_overwrite_starts_anew_and_a_foreign_folder_is_refused(corpus, tmp_path,
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "precious"
 
 
+@pytest.mark.long
 def test_what_would_fail_later_is_refused_before_anything_is_lost(corpus, tmp_path, small):
     run = train(small(corpus, max_steps=2), tmp_path / "run")
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
@@ -334,6 +351,7 @@ def test_what_would_fail_later_is_refused_before_anything_is_lost(corpus, tmp_pa
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.long
 def test_overwrite_refuses_to_replace_what_the_new_run_is_made_from(corpus, tmp_path, small):
     run = train(small(corpus, max_steps=2), tmp_path / "run")
     average = average_run(run.path, run.path / "averages" / "mean", last=1)
@@ -357,6 +375,7 @@ def test_overwrite_refuses_to_replace_what_the_new_run_is_made_from(corpus, tmp_
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.long
 def test_tensorboard_has_every_update_once(corpus, tmp_path, small):
     for steps in (4, 7):
         run = train(small(corpus, max_steps=steps), tmp_path / "run")
@@ -365,6 +384,7 @@ def test_tensorboard_has_every_update_once(corpus, tmp_path, small):
     assert sorted(scalars) == [1, 2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.long
 def test_the_means_of_an_epoch_go_on_after_a_resume(corpus, tmp_path, small):
     """history.csv has the same rows after training was killed and went on from an earlier checkpoint."""
     config = small(corpus, max_steps=5, checkpoint_every=1, keep_last=9)
@@ -388,6 +408,7 @@ def test_a_finished_run_is_left_alone(corpus, tmp_path, small):
     assert [p.stat().st_mtime_ns for p in checkpoints.all_of(run.checkpoints)] == before
 
 
+@pytest.mark.long
 def test_a_loss_that_is_no_number_stops_training_and_keeps_what_was_good(corpus, tmp_path, small):
     config = small(corpus, max_steps=5, checkpoint_every=1, learning_rate_factor=1e38)
     with pytest.raises(InputError, match=r"at step 2"):
@@ -398,6 +419,7 @@ def test_a_loss_that_is_no_number_stops_training_and_keeps_what_was_good(corpus,
             assert all(np.isfinite(saved[name]).all() for name in saved.files if saved[name].dtype.kind == "f")
 
 
+@pytest.mark.long
 def test_a_run_that_diverges_is_told_so(corpus, tmp_path, small, caplog):
     train(small(corpus, max_steps=2), tmp_path / "sane")
     assert "diverging" not in caplog.text
@@ -418,6 +440,7 @@ def test_a_perplexity_beyond_all_numbers_stops_training(logs, told):
         stop.on_train_batch_end(0, logs)
 
 
+@pytest.mark.long
 def test_dropped_pairs_are_counted(tmp_path, caplog, small):
     for language, lines in (("xx", ["a b", "", "c d", "a " * 40]), ("yy", ["a b", "e", "c d", "a b"])):
         for split in ("train", "val"):

@@ -78,6 +78,7 @@ def test_a_layer_with_factors_is_saved_and_loaded(tmp_path):
     assert loaded.layers[0].lora_alpha == 3.0
 
 
+@pytest.mark.long
 def test_the_factors_alone_are_trained(base, tuned):
     saved = checkpoints.names_in(tuned.best_checkpoint())
     assert {name.rpartition("/")[2] for name in saved if name.startswith("transformer/")} == set(FACTORS)
@@ -101,6 +102,7 @@ def test_merged_the_model_computes_the_same(tuned):
     np.testing.assert_allclose(merged(inputs), apart(inputs), atol=1e-4)
 
 
+@pytest.mark.long
 def test_a_run_that_was_cut_goes_on_exactly(config, tuned, tmp_path):
     def until(steps):
         return dataclasses.replace(config, training=dataclasses.replace(config.training, max_steps=steps))
@@ -115,6 +117,7 @@ def test_a_run_that_was_cut_goes_on_exactly(config, tuned, tmp_path):
         np.testing.assert_array_equal(values[name], others[name], name)
 
 
+@pytest.mark.long
 def test_before_its_first_checkpoint_it_goes_on_beside_what_it_has_frozen(config, base, tmp_path):
     """The base may be trained further in between."""
     run = train(
@@ -131,6 +134,7 @@ def test_before_its_first_checkpoint_it_goes_on_beside_what_it_has_frozen(config
     np.testing.assert_array_equal(weights(model)[beta], changed[beta])
 
 
+@pytest.mark.long
 def test_its_average_and_what_starts_from_it_have_the_merged_weights(corpus, small, tuned, tmp_path):
     paths = checkpoints.all_of(tuned.checkpoints)[-2:]
     averaged = average_run(tuned.path, tmp_path / "averaged", last=2)

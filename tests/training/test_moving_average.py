@@ -37,6 +37,7 @@ def moving_average(trained, decay):
     return mean
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("optimizer", choices("optimizer"))
 def test_the_average_is_the_model(optimizer, corpus, small, tmp_path, epoch_rows):
     kept = {"checkpoint_every": 1, "keep_last": 10, "keep_best": 10}

@@ -83,6 +83,7 @@ def finish(processes, tmp_path, run):
         assert process.wait(timeout=240) == 0, (tmp_path / f"{run}-{index}.log").read_text()
 
 
+@pytest.mark.long
 def test_two_workers_give_the_losses_and_gradients_of_one(launch, tmp_path):
     settings = ("training.max_steps=3", "training.checkpoint_every=1", "training.label_smoothing=0")
     finish(launch("one", 1, *settings, plain=True), tmp_path, "one")
@@ -104,6 +105,7 @@ def test_two_workers_give_the_losses_and_gradients_of_one(launch, tmp_path):
     assert "epoch 1" not in (tmp_path / "two-1.log").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", ["text", "tokenizer"])
 def test_machines_that_would_train_different_things_do_not_begin(launch, corpus, tmp_path, what):
     if what == "text":
@@ -144,6 +146,7 @@ def test_machines_that_would_train_different_things_do_not_begin(launch, corpus,
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_the_chief_alone_reads_the_text(launch, corpus, tmp_path):
     """The other machine trains on what the chief has prepared; where the chief fails, the other ends too."""
 

@@ -32,6 +32,7 @@ def models(half, **options):
     return both
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("half", HALF)
 @pytest.mark.parametrize("options", [{}, {"norm": "pre", "share_embeddings": "all"}, {"positions": "learned"}])
 def test_weights_logits_and_loss_are_float32(half, options):
@@ -62,6 +63,7 @@ def test_the_gradient_of_a_row_that_comes_often_is_summed_in_float32(half):
     np.testing.assert_allclose(gradient[7], np.full(SIZES["d_model"], 3003.0), rtol=0.01)
 
 
+@pytest.mark.long
 def test_checkpoints_are_float32_and_load_under_any_policy(corpus, small, tmp_path):
     half = "float16"  # whose optimizer keeps a scale besides
     run = train(small(corpus, max_steps=2, mixed_precision=half, ema_decay=0.5), tmp_path / "run")

@@ -41,6 +41,7 @@ def options(corpus, small):
     return [word for setting in settings for word in ("--set", setting)]
 
 
+@pytest.mark.long
 def test_prepared_by_a_command_it_trains_as_the_text_does(corpus, options, tmp_path, capsys):
     text = ["--data", str(corpus), "--source", "xx", "--target", "yy"]
     how = ["--vocab-size", "300", "--set", "data.max_length=16"]
@@ -92,6 +93,7 @@ def test_settings_that_it_was_not_prepared_for_are_refused(corpus, options, tmp_
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_a_run_goes_on_without_its_text_and_notices_another(corpus, small, tmp_path):
     copied = tmp_path / "text"
     shutil.copytree(corpus, copied)
@@ -107,6 +109,7 @@ def test_a_run_goes_on_without_its_text_and_notices_another(corpus, small, tmp_p
         train(small(copied, max_steps=6), run.path)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_windows")
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_a_run_goes_on_within_any_window(corpus, small, tmp_path, dropout):
@@ -123,6 +126,7 @@ def test_a_run_goes_on_within_any_window(corpus, small, tmp_path, dropout):
     assert len(places) > 3
 
 
+@pytest.mark.long
 def test_a_damaged_shard_stops_training_and_is_named(corpus, small, tmp_path, monkeypatch):
     monkeypatch.setattr("tf_transformer.data.prepared.shards.BLOCK", 5)
     run = train(small(corpus, max_steps=2), tmp_path / "run")

@@ -119,6 +119,7 @@ def train_in_sittings(tmp_path, in_fresh_process):
     return run
 
 
+@pytest.mark.long
 def test_a_signal_ends_a_run_that_has_made_no_update_at_once(corpus, tmp_path, small, monkeypatch, caplog):
     """The graph of the first update is still being built."""
     step = Trainer.train_step
@@ -152,6 +153,7 @@ def test_a_run_in_three_sittings_equals_one_in_one(corpus, tmp_path, small, epoc
     assert [row["step"] for row in epoch_rows(thrice)] == ["3", "6", "12", "15"]
 
 
+@pytest.mark.long
 def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(corpus, tmp_path, caplog, small):
     """How it can be damaged is in test_checkpoints."""
     run = train(small(corpus, max_steps=4, checkpoint_every=2), tmp_path / "run")
@@ -178,6 +180,7 @@ def test_where_all_checkpoints_are_damaged_nothing_is_begun(corpus, tmp_path, sm
     assert checkpoints.all_of(run.checkpoints) == [only]
 
 
+@pytest.mark.long
 def test_a_full_disk_stops_with_a_clear_error_and_keeps_the_last_checkpoint(corpus, tmp_path, small):
     """Simulated by a limit on the size of files, below that of a checkpoint."""
     run = train(small(corpus, max_steps=2), tmp_path / "run")

@@ -26,6 +26,7 @@ def test_one_replica_gets_the_batches_as_they_are():
             np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.long
 def test_every_replica_gets_its_part_of_every_batch(in_fresh_process):
     found = in_fresh_process(
         """

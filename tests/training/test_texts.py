@@ -73,6 +73,7 @@ def test_equal_pairs_are_dropped_and_counted(two, prepared, caplog):
     assert "train: dropped pairs: 2 that equal an earlier pair, of 5" in caplog.text
 
 
+@pytest.mark.long
 def test_pairs_of_unlike_lengths_are_dropped_and_counted(tmp_path, small, caplog):
     pairs = [("a b c", "a"), ("a b c", "a b"), ("a", "b c d")]
     config = small(write(tmp_path / "text", train=pairs, val=pairs))
@@ -84,6 +85,7 @@ def test_pairs_of_unlike_lengths_are_dropped_and_counted(tmp_path, small, caplog
     assert "validation: dropped" not in caplog.text
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("weight", [2.0, 0.5, 1.75])
 @pytest.mark.parametrize("window", [1, 2**20])
 def test_a_pair_is_seen_as_often_as_its_weight_says(two, prepared, weight, window, monkeypatch):
@@ -109,6 +111,7 @@ def test_weights_must_be_one_for_each_corpus(two):
         dataclasses.replace(two, weights=(1.0, 0.0))
 
 
+@pytest.mark.long
 def test_fine_tuning_from_the_command_line(corpus, small, two, tmp_path):
     """Sizes and tokenizer are those of the run that is started from; so are the weights before the first update."""
     base = train(small(corpus, max_steps=3), tmp_path / "base")
@@ -144,6 +147,7 @@ def interrupted(corpus, small, tmp_path, monkeypatch):
     return base, config, RunDirectory(tmp_path / "tuned")
 
 
+@pytest.mark.long
 def test_fine_tuning_that_had_no_checkpoint_yet_starts_from_the_run_again(interrupted):
     base, config, tuned = interrupted
     assert checkpoints.all_of(tuned.checkpoints) == []
@@ -152,6 +156,7 @@ def test_fine_tuning_that_had_no_checkpoint_yet_starts_from_the_run_again(interr
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.long
 def test_fine_tuning_that_had_no_checkpoint_yet_needs_the_same_run(interrupted, corpus, small, tmp_path):
     base, config, tuned = interrupted
     base.path.rename(tmp_path / "elsewhere")
@@ -163,6 +168,7 @@ def test_fine_tuning_that_had_no_checkpoint_yet_needs_the_same_run(interrupted, 
         train(config, tuned.path)
 
 
+@pytest.mark.long
 def test_the_run_that_was_started_from_stays_what_it_was(interrupted, tmp_path):
     _, config, tuned = interrupted
     train(config, tuned.path)
@@ -175,6 +181,7 @@ def test_the_run_that_was_started_from_stays_what_it_was(interrupted, tmp_path):
     assert checkpoints.state_of(checkpoints.all_of(again.checkpoints)[-1])["step"] == 2
 
 
+@pytest.mark.long
 def test_settings_are_held_against_the_run_that_is_started_from(corpus, small, tmp_path, capsys):
     """The preset has 4 layers and one tokenizer."""
     layers = {"num_layers": 5, "share_embeddings": "target"}
@@ -195,6 +202,7 @@ def test_an_epoch_without_a_pair_is_refused(two, prepared):
         Batches(prepared(two).pairs(), 64, seed=3, weights=(1e-3, 1e-3))
 
 
+@pytest.mark.long
 def test_a_run_that_does_not_fit_is_refused(corpus, small, two, tmp_path, capsys):
     base = train(small(corpus, max_steps=1), tmp_path / "base")
     other = override(small(corpus), {"model": {"dff": 32}, "training": {"init_from": str(base.path)}})

@@ -102,6 +102,7 @@ def of_case(values, case):
     return {name.removeprefix(f"{case}: "): value for name, value in values.items() if name.startswith(f"{case}: ")}
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(("replicas", "case"), RUNS)
 def test_every_target_token_is_seen_once_an_epoch(trained, replicas, case):
     values = of_case(trained[replicas], case)
@@ -130,6 +131,7 @@ class Recording(Trainer):
         return tf.zeros([]), []
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(2, 40), st.integers(2, 40)), min_size=1, max_size=120),
@@ -167,6 +169,7 @@ def most_at_once(batches, length, trainer):
     return max(rows * width for rows, width in trainer.computed)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(("tokens", "longest"), [(1500, 128), (1000, 100), (6250, 100), (17, 16), (128, 128)])
 @pytest.mark.parametrize("parts", [1, 2, 4])
 def test_an_attempt_to_find_batches_is_as_large_as_training(tokens, longest, parts):
@@ -195,6 +198,7 @@ def test_the_sum_of_the_gradients_is_clipped_by_its_global_norm(trained):
         np.testing.assert_allclose(clipped[name], whole[name] * 0.25 / norm, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.long
 def test_replicas_draw_different_dropout_masks(in_fresh_process):
     in_fresh_process("""
         import keras, numpy as np, tensorflow as tf
@@ -252,6 +256,7 @@ def test_no_part_is_refused():
         Trainer(keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]), 0)
 
 
+@pytest.mark.long
 def test_float16_skips_an_update_that_overflows_on_any_replica(in_fresh_process):
     in_fresh_process("""
         import keras, numpy as np, tensorflow as tf

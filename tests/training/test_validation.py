@@ -17,6 +17,7 @@ from tf_transformer.training.fit import train
 from tf_transformer.translation.translator import Translator
 
 
+@pytest.mark.long
 def test_bleu_and_samples_are_those_of_the_saved_model(corpus, small, copy_run, tmp_path, capsys, epoch_rows):
     """A model that copies learns at a rate that ruins it; its moving average stays what it was."""
     settings = {"max_steps": 12, "ema_decay": 0.999, "samples": 2, "bleu_every": 2, "bleu_sentences": 7}
@@ -42,6 +43,7 @@ def test_bleu_and_samples_are_those_of_the_saved_model(corpus, small, copy_run, 
     assert printed.count("  reference    ") == 4  # two in each epoch
 
 
+@pytest.mark.long
 def test_a_validation_sentence_that_is_too_long_is_not_translated(corpus, small, tmp_path, capsys):
     """With learned positions it could not be."""
     for file in corpus.iterdir():
@@ -78,6 +80,7 @@ def test_when_it_stops_early(best_by, values, is_over):
     assert EarlyStopping(best_by, 2, values).is_over() == is_over
 
 
+@pytest.mark.long
 def test_a_run_stops_early_and_stays_stopped(corpus, small, tmp_path, caplog, epoch_rows):
     # A rate this small moves nothing that counts: the second validation is no better by chance alone.
     config = small(corpus, max_steps=600, early_stopping=1, learning_rate=1e-12, keep_best=2)

@@ -24,6 +24,7 @@ def with_terms(copy_export):
     return lambda text, terms: function(text=tf.constant(text, tf.string), terms=tf.constant(terms, tf.string))
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("terms", ["", "\t", "\t\t\t"])
 def test_padding_of_terms_demands_nothing(with_terms, terms):
     """Rows of different numbers of terms are made equally long by tabs, or have none."""
@@ -45,6 +46,7 @@ def test_where_terms_cannot_be_there_nothing_is(with_terms, text, terms):
     assert np.isfinite(found["scores"].numpy()[[0, 2]]).all()
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("counts", [(1, 3), (3, 1), (1, 0), (0, 1)])
 def test_a_signature_has_what_it_needs_for_each_sentence(copy_export, with_terms, exported, counts):
     one, other = ([TEXT] * counts[0], ["k"] * counts[1])
@@ -62,6 +64,7 @@ def test_a_sentence_without_text_has_no_translation_with_terms(exported):
         exported.translate_strings([TEXT, ""], terms=[[], ["k"]])
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("kind", ["run", "SavedModel", "LiteRT"])
 def test_score_and_search_agree_on_an_empty_sentence(copy_run, copy_export, copy_litert, tmp_path, capsys, kind):
     """By all roads of the command line."""

@@ -41,6 +41,7 @@ def traced(layers, beam_size):
     return step
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("beam_size", AT_MOST)
 def test_a_step_of_tiny_has_few_operations(beam_size):
     layers = PRESETS["tiny"].model.num_layers
@@ -49,6 +50,7 @@ def test_a_step_of_tiny_has_few_operations(beam_size):
     assert whole - one <= OF_A_LAYER[beam_size] * (layers - 1)
 
 
+@pytest.mark.long
 def test_an_export_has_the_steps_of_its_run(copy_export):
     saved = SavedModel.FromString((copy_export / "saved_model.pb").read_bytes())
     steps = steps_of(saved.meta_graphs[0].graph_def.library.function)
@@ -56,6 +58,7 @@ def test_an_export_has_the_steps_of_its_run(copy_export):
     assert min(steps) == traced(2, beam_size=4)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     "decoding",
     [

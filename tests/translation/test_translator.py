@@ -57,6 +57,7 @@ def beam(tokenizer, translator) -> Translator:
     return Translator(translator.model, tokenizer, tokenizer, DecodingConfig(beam_size=2, max_extra_length=5))
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda o: "-".join(map(str, o.values())) or "paper")
 def test_cached_and_uncached_decoding_agree(tokenizer, option):
     """Tokens except at near-ties, where the two best are within 1e-3; log-probabilities to 1e-4."""
@@ -90,6 +91,7 @@ def uncached(translator, source, written):
     return tf.nn.log_softmax(translator.model((source[None], target[None])))[0].numpy()
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("settings", [{"length_penalty": 0.0}, {"length_penalty": 1.0}, {"temperature": 0.5}], ids=str)
 def test_the_search_reports_what_a_whole_pass_gives(tokenizer, settings):
     """Beams move between rows, and sentences leave the batch; sampling is by chance. The log-probabilities stay."""
@@ -106,6 +108,7 @@ def test_the_search_reports_what_a_whole_pass_gives(tokenizer, settings):
     assert (np.diff(found.scores.numpy(), axis=1) <= 0).all()
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("settings", [{"beam_size": 1}, {"beam_size": 3}, {"temperature": 0.7, "seed": 5}], ids=str)
 def test_other_sentences_of_the_batch_change_nothing(tokenizer, settings):
     decoding = DecodingConfig(max_extra_length=7, **settings)
@@ -120,6 +123,7 @@ def test_other_sentences_of_the_batch_change_nothing(tokenizer, settings):
         assert float(together.scores[i, 0]) == pytest.approx(float(hypothesis.scores[0, 0]), abs=1e-4 * len(written))
 
 
+@pytest.mark.long
 def test_a_seed_reproduces_and_another_does_not(tokenizer):
     model = translator_of(tokenizer).model
     drawn = [
@@ -147,6 +151,7 @@ def test_scores_of_given_translations(translator):
 BLANK = ["", "  ", "\n", "\u200b"]
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("settings", [{"beam_size": 1}, {"beam_size": 3}, {"temperature": 0.9}], ids=str)
 def test_a_pair_without_text_scores_what_the_search_reports(tokenizer, translator, settings):
     other = Translator(translator.model, tokenizer, tokenizer, DecodingConfig(max_extra_length=3, **settings))
@@ -225,6 +230,7 @@ def test_translations_are_capped_by_the_length_of_their_own_source(translator):
     assert (written <= tokens + 11).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("option", "settings"),
     [({"positions": "learned", "max_positions": 29}, {}), ({}, {"max_source_length": 29})],
@@ -257,6 +263,7 @@ def test_learned_positions_bound_a_translation(tokenizer):
     assert ids_of(translator, tf.constant(SOURCES[:9]))[1].ids.shape[2] <= 29
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("settings", "option"),
     [
@@ -319,6 +326,7 @@ def test_attention(translator):
     assert len(of_target.target_tokens) == len(written)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_attention_ends_where_the_translation_does(tokenizer, translator, jit_compile):
     """A beam goes on after it has found the best one, and a compiled search has room for more."""
@@ -349,6 +357,7 @@ def test_prefixes(translator):
         translator.translate_n_best(SOURCES[:2], 1, prefix=["Der"])
 
 
+@pytest.mark.long
 def test_terms(tokenizer, translator):
     """The model has random weights: what it writes of itself has none of these words."""
     beam = Translator(translator.model, tokenizer, tokenizer, DecodingConfig(beam_size=3, max_extra_length=11))
@@ -366,6 +375,7 @@ def test_terms(tokenizer, translator):
         beam.search(tf.constant(SOURCES[:2]), terms=["Hund"])
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     "terms",
     [
@@ -473,6 +483,7 @@ def test_a_lone_surrogate_is_a_question_mark(translator):
     assert translator.count_tokens(["\ud800 a"]) == translator.count_tokens(["? a"])
 
 
+@pytest.mark.long
 def test_attention_of_a_batch_is_that_of_the_layer(tokenizer, translator):
     decoding = DecodingConfig(beam_size=1, max_extra_length=11, attention_layer=1)
     first = Translator(translator.model, tokenizer, tokenizer, decoding)

@@ -92,7 +92,7 @@ def save_runs(run_dir: RunOrRuns, path: Path, name: str, decoding: DecodingConfi
         known = {name: getattr(decoding, name) for name in LANGUAGES} | {"prefix_ids": "", "terms": ""}
         write_requests(path, signatures, translator.source_tokenizer, known)
     except tf.errors.OpError as error:
-        raise InputError(f"cannot write {name}: {_reason(error.message)}") from None
+        raise InputError(f"cannot write {path.with_name(name)}: {_reason(error.message)}") from None
     (path / OF_EXPORT).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
     (path / "README.md").write_text(card(name, description, OF_EXPORT.as_posix(), signatures), "utf-8")
 
