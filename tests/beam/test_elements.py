@@ -70,6 +70,7 @@ BAD = [
 ]
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(("element", "words"), BAD)
 def test_the_job_fails_and_names_the_key(model: str, element: Any, words: str) -> None:
     with pytest.raises(InputError, match=words) as raised, Pipeline("FnApiRunner") as pipeline:

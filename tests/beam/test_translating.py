@@ -64,6 +64,7 @@ def write(folder: Path, lines: list[str]) -> list[str]:
     return [str(folder / "one.txt"), str(folder / "two.gz")]
 
 
+@pytest.mark.long
 def test_an_export_for_litert_translates_likewise(
     lines: list[str], translated: list[str], copy_litert: Callable[[str], Path], tmp_path: Path
 ) -> None:

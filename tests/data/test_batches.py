@@ -95,6 +95,7 @@ def window(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.long_but_first
 def test_an_epoch_may_be_entered_in_its_middle(window):
     batches, other = (Batches(pairs_of(101), 97, seed=7) for _ in "ab")
     batches.start_epoch(2)

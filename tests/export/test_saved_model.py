@@ -47,6 +47,7 @@ def check_signatures(path, **of):
             assert gives[output].shape.rank in (len(tensor.shape.split()), None), f"{name} {output}"
 
 
+@pytest.mark.long
 def test_the_signatures_are_those_of_the_table(copy_run, copy_export, tmp_path):
     assert signatures_of(DecodingConfig(), has_languages=True) == {
         name: signature._replace(takes=(*signature.takes, *(LANGUAGES if signature.is_directed else ())))

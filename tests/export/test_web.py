@@ -74,6 +74,7 @@ def in_node(script, folder, given):
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 @needs_litert
 def test_the_scripts_have_the_types_that_they_say():
     done = subprocess.run(["npx", "tsc"], cwd=WEB, capture_output=True, text=True, check=False, timeout=300)
@@ -150,6 +151,7 @@ def tokenizer_of(kind, text, folder):
     return model.getvalue()
 
 
+@pytest.mark.long_but_first
 @needs_node
 @pytest.mark.parametrize("what", ["ids", "texts"])
 @pytest.mark.parametrize("unused", [0, 31])
@@ -226,7 +228,8 @@ def python_of(exported, folder):
 
 @needs_node
 @needs_litert
-@pytest.mark.parametrize("count", [12, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("count", [12, 1000])
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_translates_as_python_does(exported, tmp_path, kind, count):
     python = python_of(exported(kind), tmp_path / "python")
@@ -251,6 +254,7 @@ def test_it_translates_as_python_does(exported, tmp_path, kind, count):
     assert different <= len(sentences) * len(searches) // 50  # near-ties
 
 
+@pytest.mark.long_but_first
 @needs_node
 @needs_litert
 @pytest.mark.parametrize("prefix", ["", "Die"])
@@ -491,6 +495,7 @@ def test_a_download_that_breaks_off_is_said_and_tried_again(exported_copy, page)
 REFUSED = b"=> Promise.reject(new DOMException('', 'QuotaExceededError'));\n"
 
 
+@pytest.mark.long_but_first
 @needs_litert
 @pytest.mark.parametrize("method", [b"put", b"addAll"])
 def test_a_browser_with_no_room_translates_all_the_same(changed, page, method):
@@ -501,6 +506,7 @@ def test_a_browser_with_no_room_translates_all_the_same(changed, page, method):
         expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
 
 
+@pytest.mark.long
 @needs_litert
 def test_two_tabs_translate_at_once(exported_copy, page):
     with serve(exported_copy) as address:

@@ -303,6 +303,7 @@ def said_of(folder):
     return ""
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("of", FUZZED)
 def test_no_value_of_any_key_is_a_traceback(changed, of):
     """It is read or refused, in one line that names file and key."""

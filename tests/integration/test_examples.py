@@ -151,6 +151,7 @@ print(b" ".join(tokenizer.detokenize([ids[0][:-1]]).to_list()[0]).decode())
     assert run(code, cwd=tmp_path) == "The cat sleeps .\n"
 
 
+@pytest.mark.long
 def test_load_export(copy_export, capsys):
     assert module(EXAMPLES / "load_export.py").main(str(copy_export), SENTENCES) == SENTENCES
     out = capsys.readouterr().out

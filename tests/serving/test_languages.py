@@ -16,6 +16,8 @@ from tf_transformer.translation.exported import ExportedTranslator
 
 ENGLISH, GERMAN = "Her friend buys a small chair.", "Der Hund kauft einen Stuhl."
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def translate(languages_export):
@@ -44,7 +46,6 @@ def row(text, source, target):
     return {"text": text, "source_language": source, "target_language": target}
 
 
-@pytest.mark.long
 def test_rows_of_one_request_have_languages_of_their_own(client, translate):
     rows = [row(ENGLISH, "eng_Latn", "deu_Latn"), row(GERMAN, "deu_Latn", "eng_Latn")]
     status, answer = predict(client, {"instances": rows, "signature_name": "translate_to"}, PATH)

@@ -25,6 +25,7 @@ def backend(request):
     return request.param
 
 
+@pytest.mark.long_but_first
 def test_loss_metrics_and_schedule_give_the_same(backend, tmp_path, in_fresh_process):
     expected = {"loss": float(SmoothedCrossEntropy(0.1)(IDS, LOGITS, sample_weight=WEIGHTS))}
     for metric in (TokenLoss(0.1), TokenLoss(name="plain"), Perplexity(), TokenAccuracy()):

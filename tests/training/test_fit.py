@@ -258,6 +258,7 @@ def test_checkpoints_of_another_run_are_passed_over_and_set_aside(corpus, tmp_pa
     assert "step-00000003.npz" in names
 
 
+@pytest.mark.long
 def test_a_run_is_read_while_training_deletes_its_checkpoints(corpus, tmp_path, small, monkeypatch):
     run = train(small(corpus, max_steps=3, checkpoint_every=1), tmp_path / "run")
     known = run.known()
@@ -401,6 +402,7 @@ def test_the_means_of_an_epoch_go_on_after_a_resume(corpus, tmp_path, small):
 MEASURED = {"seconds": "", "tokens_per_second": ""}
 
 
+@pytest.mark.long
 def test_a_finished_run_is_left_alone(corpus, tmp_path, small):
     run = train(small(corpus, max_steps=2), tmp_path / "run")
     before = [p.stat().st_mtime_ns for p in checkpoints.all_of(run.checkpoints)]

@@ -82,6 +82,7 @@ def test_checkpoints_hold_an_average_of_each_weight(optimizer, precision, rank, 
     assert [set(values[name].flat) for name in names.values()] == [{i} for i in range(len(pairs))]
 
 
+@pytest.mark.long
 def test_an_average_that_is_not_there_is_missed(corpus, small, tmp_path):
     """A run whose config asks for an average, with checkpoints of a training that kept none."""
     run = train(small(corpus, max_steps=1), tmp_path / "run")

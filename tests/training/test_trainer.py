@@ -102,13 +102,14 @@ def of_case(values, case):
     return {name.removeprefix(f"{case}: "): value for name, value in values.items() if name.startswith(f"{case}: ")}
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize(("replicas", "case"), RUNS)
 def test_every_target_token_is_seen_once_an_epoch(trained, replicas, case):
     values = of_case(trained[replicas], case)
     assert values["seen"] == values["tokens"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("replicas", "case"), [run for run in RUNS if run[0] > 1])
 def test_replicas_give_the_same_losses_and_gradients(trained, replicas, case):
     one, other = of_case(trained[1], case), of_case(trained[replicas], case)
@@ -118,6 +119,7 @@ def test_replicas_give_the_same_losses_and_gradients(trained, replicas, case):
         np.testing.assert_allclose(other[name], one[name], rtol=1e-5, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.long
 def test_a_replica_without_a_pair_was_among_them(trained):
     assert sum(of_case(trained[3], case)["empty shares"] for case in ON[3]) > 0
 
@@ -183,12 +185,14 @@ def test_an_attempt_to_find_batches_is_as_large_as_training(tokens, longest, par
     assert max(tried) <= tokens * (parts if parts == 1 else 1)
 
 
+@pytest.mark.long
 def test_parts_give_the_same_losses_and_gradients(trained):
     whole, parts = (of_case(trained[1], case) for case in ("whole", "in two parts"))
     for name in whole.keys() - {"empty shares"}:
         np.testing.assert_allclose(parts[name], whole[name], rtol=1e-5, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.long
 def test_the_sum_of_the_gradients_is_clipped_by_its_global_norm(trained):
     whole, clipped = (of_case(trained[1], case) for case in ("whole", "in three parts, clipped"))
     names = [name for name in whole if "/" in name]

@@ -300,6 +300,7 @@ def test_xla_finds_the_same(tokenizer, settings, option):
         assert translator.translate_strings([]) == []
 
 
+@pytest.mark.long
 def test_attention(translator):
     """Each row is what the model gave the source in writing that token."""
     found = translator.attention(SOURCES[0])
@@ -444,6 +445,7 @@ def test_a_random_model_keeps_markup(translator):
         ], (text, found)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("sentence", BLANK)
 def test_a_sentence_without_text_has_no_translation_with_terms(beam, sentence):
     for translate in (beam.translate_strings, beam.aligned_strings):
@@ -461,6 +463,7 @@ def test_each_sentence_has_its_terms(beam, counts):
             translate(sentences, terms=terms)
 
 
+@pytest.mark.long
 def test_terms_longer_than_the_positions(tokenizer):
     model = translator_of(tokenizer, positions="learned", max_positions=13).model
     beam = Translator(model, tokenizer, tokenizer, DecodingConfig(beam_size=2))
