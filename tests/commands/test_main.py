@@ -286,6 +286,7 @@ def test_evaluate(shouting: list[int], work: Path, capfd: pytest.CaptureFixture[
     assert (work / "new/folder/out.txt").read_text().count("\n") == SIZES["val"]
 
 
+@pytest.mark.long
 def test_evaluate_compares_with_a_file_and_with_a_model(
     shouting: list[int], work: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

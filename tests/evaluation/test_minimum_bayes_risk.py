@@ -36,6 +36,7 @@ def test_it_is_the_best_of_all_pairs(name, oracle):
     assert most_like_all([""], METRICS[name]()) == ""
 
 
+@pytest.mark.long
 def test_draws_are_as_many_as_asked_for_and_the_first_is_the_only_one(copy_run):
     loaded = Translator.load(copy_run)
     decoding = dataclasses.replace(loaded.decoding, temperature=3.0, seed=3)

@@ -254,7 +254,7 @@ def test_it_translates_as_python_does(exported, tmp_path, kind, count):
     assert different <= len(sentences) * len(searches) // 50  # near-ties
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @needs_node
 @needs_litert
 @pytest.mark.parametrize("prefix", ["", "Die"])
@@ -282,6 +282,7 @@ def test_the_steps_of_the_search_are_those_of_tensorflow(exported, prefix):
         assert other == pytest.approx(one._asdict(), abs=1e-4)
 
 
+@pytest.mark.long
 @needs_node
 @needs_litert
 def test_options_that_do_nothing_are_refused(exported):
@@ -396,6 +397,7 @@ def test_a_program_translates_as_python_does(exported_copy, tmp_path, page):
     assert [each["translations"][0]["text"] for each in found[200:203]] == ["", "", ""]
 
 
+@pytest.mark.long
 @needs_litert
 def test_odd_text_is_said_or_translated(exported_copy, page):
     with serve(exported_copy) as address:
@@ -422,6 +424,7 @@ def test_the_languages_are_chosen_on_the_page(exported, tmp_path, page):
     assert translated == " ".join(python.translate_strings(["Der Hund schläft.", "Die Katze auch."]))
 
 
+@pytest.mark.long
 @needs_litert
 def test_what_is_open_stays_open_while_more_is_translated(exported_copy, page):
     with serve(exported_copy) as address:

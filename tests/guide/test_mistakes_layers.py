@@ -343,6 +343,7 @@ def test_logits_with_the_factor():
     assert array(token_losses(labels, wrong[None])).mean() > 20
 
 
+@pytest.mark.long
 def test_tables_that_are_equal_only_at_the_start():
     source, target, labels = ids(B, S), ids(B, T, seed=1), ids(B, T, seed=2)
     tied, copied = built(share_embeddings="all"), built()

@@ -143,7 +143,7 @@ def test_a_batch_may_have_many_directions(found, loaded):
     assert len(set(alone)) > 5
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_by_xla_it_finds_the_same(found, loaded, beam_size):
     direction = found["directions"][1]
@@ -235,6 +235,7 @@ def test_exports_translate_between_any(run, loaded, found, tmp_path):
         )
 
 
+@pytest.mark.long
 def test_ctranslate2_translates_alike(run, loaded, found, tmp_path):
     ctranslate2 = pytest.importorskip("ctranslate2")
     direction = found["directions"][1]

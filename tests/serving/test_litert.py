@@ -24,6 +24,7 @@ def folder(copy_litert):
     return copy_litert("float32").parent
 
 
+@pytest.mark.long
 def test_signatures_are_those_of_a_saved_model(folder, copy_export):
     ours, theirs = litert.load(folder / "1"), saved_model.load(copy_export)
     # A step in LiteRT gives the attention of one layer, and its search records nothing and takes no terms.

@@ -35,6 +35,8 @@ def test_what_fails_in_a_panel_is_said_there_and_can_be_tried_again(page, panel)
     expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
     box = page.locator(f".{panel}")
     if panel == "steps":
+        # Attention above it, which comes later where its signature is still cold, would move it out of sight.
+        expect(page.locator(".attention tbody td").first).to_be_visible(timeout=MILLISECONDS)
         box.locator("summary").press("Enter")
     expect(box.locator(".said")).to_have_text("The server's answer cannot be read (status 502).", timeout=MILLISECONDS)
     expect(box.locator(".said")).to_be_in_viewport()

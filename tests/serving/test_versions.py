@@ -93,6 +93,7 @@ def test_what_is_no_model_is_refused(tmp_path):
         ServedModel(tmp_path, None, Limits(), Metrics())
 
 
+@pytest.mark.long
 def test_requests_of_another_model_are_refused(copy_export, tmp_path):
     shutil.copytree(copy_export, tmp_path / "1")
     file = tmp_path / "1" / "assets.extra" / "tf_serving_warmup_requests"

@@ -169,7 +169,7 @@ def test_the_command_keeps_lines_and_cuts_nothing_off(kind, copy_run, copy_expor
         assert "--document writes text, not lists" in capsys.readouterr().err
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["run", "export", "litert"])
 def test_the_command_keeps_markup(kind, copy_run, copy_export, copy_litert, tmp_path, capsys):
     model = {"run": copy_run, "export": copy_export}.get(kind) or copy_litert("float32")

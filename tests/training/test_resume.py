@@ -168,6 +168,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(corpus, tmp_pa
     assert checkpoints.state_of(checkpoints.all_of(run.checkpoints)[-1])["step"] == 5
 
 
+@pytest.mark.long
 def test_where_all_checkpoints_are_damaged_nothing_is_begun(corpus, tmp_path, small):
     run = train(small(corpus, max_steps=2), tmp_path / "run")
     (only,) = checkpoints.all_of(run.checkpoints)

@@ -342,6 +342,7 @@ def test_attention_ends_where_the_translation_does(tokenizer, translator, jit_co
     assert aligned.attention.shape == (3, lengths.max(), source.ids.shape[1])
 
 
+@pytest.mark.long
 def test_a_compiled_search_has_no_more_positions_than_were_learned(tokenizer):
     model = translator_of(tokenizer, positions="learned", max_positions=10).model
     decoding = DecodingConfig(beam_size=1, jit_compile=True)
