@@ -18,6 +18,8 @@ TAG = re.compile(
 PLACEHOLDER = re.compile(r"%(?:\(\w+\)|\d+\$)?[-+#0]*+\d*+(?:\.\d+)?[hlLqjzt]*[a-zA-Z]\b|\{[^{}]*\}")
 """What a program puts in the place of, as in %d and {name}."""
 NAME = re.compile(r"</?([^\s/>]+)")
+MARK = re.compile(r"</?(?:[gxt]|mark\d+n)\d+/?>|<br id=\"\d+\"/>")
+"""A mark, as `marked` writes them."""
 HOLE = "\0{}\0"
 """What stands in the place of an inner part of the file, by its number."""
 
@@ -76,8 +78,7 @@ class Marked(NamedTuple):
 
         None if its marks are not those of the text, or not nested.
         """
-        pattern = re.compile("|".join(map(re.escape, self.tags)) or "(?!)")
-        found = list(pattern.finditer(translation))
+        found = [match for match in MARK.finditer(translation) if match[0] in self.tags]
         if sorted(match[0] for match in found) != sorted(self.tags):
             return None
         pieces: list[tuple[str, str]] = []
