@@ -1,13 +1,26 @@
 """`tf-transformer extend`."""
 
 import argparse
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tf_transformer.commands.common.checks import check_place
+from tf_transformer.commands.common.options import DATA_HELP, add_settings, positive, settings_given
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
+from tf_transformer.config import DataConfig
+from tf_transformer.data.corpora import open_corpus
 from tf_transformer.errors import InputError
 
-SUMMARY = "Add languages to a model of several languages, which further training can teach it."
+if TYPE_CHECKING:
+    from tf_transformer.runs.directory import RunDirectory
+    from tf_transformer.tokenizers.new_tokens import NewToken
+
+SUMMARY = "Add languages or pieces to a model, which further training can teach it."
 EXAMPLE = "tf-transformer extend --run-dir runs/nllb --add-language tyv_Cyrl=kaz_Cyrl --output runs/nllb_tyv"
+MOST_PAIRS = 1_000_000
+"""The pairs that pieces are learned from: more would give the same pieces."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -15,27 +28,71 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run-dir", required=True, metavar="DIR", help="a trained or imported run")
     parser.add_argument(
         "--add-language",
-        required=True,
         action="append",
+        default=[],
         metavar="NEW=OLD",
         help="a new language, and the one of the model that it starts as; may be repeated",
     )
+    parser.add_argument(
+        "--add-pieces",
+        type=positive,
+        metavar="N",
+        help="learn N new pieces from the text of --data, which is then cut into fewer; N for each side, if each has a "
+        "tokenizer of its own",
+    )
+    parser.add_argument("--data", metavar="DATA", help=f"{DATA_HELP}; its training text is read")
+    add_settings(parser, "data", "source", "target", "columns")
     parser.add_argument("--output", required=True, metavar="DIR", help="a new folder")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write a run with more languages."""
+    """Write a run with more languages or pieces."""
     languages = dict(map(_pair, options.add_language))
+    if not languages and not options.add_pieces:
+        raise InputError("nothing to add: give --add-language or --add-pieces")
+    if (options.data is None) != (options.add_pieces is None):
+        raise InputError("--add-pieces learns from text, and --data names it: give both or none")
     check_place("--output", options.output)
-    from tf_transformer.runs.added_languages import check_new_languages
     from tf_transformer.runs.directory import RunDirectory
+    from tf_transformer.runs.extension import check_extension
 
     # Refused before TensorFlow is imported.
-    check_new_languages(RunDirectory(options.run_dir), options.output, languages)
+    run = RunDirectory(options.run_dir)
+    check_extension(run, options.output, languages)
+    pieces: list[list[NewToken]] = [[], []]
+    if options.data is not None:
+        data = _data(run, options)
+        if open_corpus(data).needs_tensorflow:
+            import_tensorflow()
+        open_corpus(data).check(data.train_split)
+        pieces = _learned(run, data, options.add_pieces)
     import_tensorflow()
-    from tf_transformer.runs.extending import add_languages
+    from tf_transformer.runs.extending import extend
 
-    print(f"extended: {add_languages(options.run_dir, options.output, languages).path}")
+    extended = extend(run.path, options.output, languages=languages, pieces=pieces)
+    print(f"extended: {extended.path}")
+
+
+def _data(run: "RunDirectory", options: argparse.Namespace) -> DataConfig:
+    """Return the text that the options name; what they leave out is as the run was trained."""
+    given = {key: value for layer in settings_given(options).values() for key, value in layer["data"].items()}
+    alone = {"corpus": options.data, "extra_corpora": (), "validation_corpus": None, "weights": (), "prepared": None}
+    return dataclasses.replace(run.config.data, **alone | given)
+
+
+def _learned(run: "RunDirectory", data: DataConfig, number: int) -> "list[list[NewToken]]":
+    """Learn pieces for the source and the target."""
+    from tf_transformer.tokenizers.new_tokens import learned_pieces
+
+    def sentences(*sides: int) -> Iterator[str]:
+        texts = (chunk.read()[0] for chunk in open_corpus(data).chunks(data.train_split))
+        pairs = (pair for text in texts for pair in zip(*text, strict=True))
+        return (pair[side] for pair in itertools.islice(pairs, MOST_PAIRS) for side in sides)
+
+    source, target = run.vocabularies()
+    if source is target:
+        return [learned_pieces(source, sentences(0, 1), number)] * 2
+    return [learned_pieces(source, sentences(0), number), learned_pieces(target, sentences(1), number)]
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -173,7 +173,7 @@ class RunDirectory(Described):
         """Raise InputError if there are differences, or if the run cannot continue at all."""
         if extended := self.description.get("extended"):
             raise InputError(
-                f"{self.path} is {extended['run']} with more languages, and its training cannot continue: start "
+                f"{self.path} is {extended['run']} with more tokens, and its training cannot continue: start "
                 "another run from it with --init-from"
             )
         if origin := self.description.get("origin"):

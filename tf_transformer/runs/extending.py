@@ -1,17 +1,18 @@
-"""A run with more languages than the one that it is made from."""
+"""A run with more tokens than the one that it is made from: languages, and pieces."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tf_transformer.config import override
-from tf_transformer.config.special_tokens import UNLIKELY
+from tf_transformer.config.special_tokens import SPECIAL_TOKENS, UNLIKELY
 from tf_transformer.runs import checkpoints
-from tf_transformer.runs.added_languages import check_new_languages, with_tokens
 from tf_transformer.runs.directory import RunDirectory, write_run
+from tf_transformer.runs.extension import check_extension
 from tf_transformer.runs.weights import load, weights
 from tf_transformer.storage.atomic import atomic_write
+from tf_transformer.tokenizers.new_tokens import NewToken, language_tokens, with_tokens
 
 OF_TOKENS = {
     "transformer/encoder/embedding/tokens/table": (0, 0),
@@ -22,54 +23,70 @@ OF_TOKENS = {
 BIAS = "transformer/output_bias"
 
 
-def add_languages(run_dir: str | Path, output: str | Path, languages: Mapping[str, str]) -> RunDirectory:
-    """Write the best checkpoint of a run with more languages as a run of its own.
+def extend(
+    run_dir: str | Path,
+    output: str | Path,
+    *,
+    languages: Mapping[str, str] | None = None,
+    pieces: Sequence[Sequence[NewToken]] = ((), ()),
+) -> RunDirectory:
+    """Write the best checkpoint of a run with more tokens as a run of its own.
 
-    What was there keeps its ids and its weights. The token of a new language starts with the weights of another. It is
-    read and never written, as its bias says: with it, the other tokens keep their probabilities.
+    What was there keeps its ids and its weights. A new token starts as the mean of others: that of a language as
+    another language, a piece as the mean of the pieces that wrote it before (Hewitt 2021). The logit of a new piece is
+    then a mean of logits, and never the greatest alone. So greedy search writes what it wrote, until the model is
+    trained, of all text without new pieces. The token of a language is read and never written, as its bias says.
 
     Args:
-        run_dir: a run of several languages.
+        run_dir: a run; one of several languages if it is to get more of them.
         output: a new folder.
         languages: for each new language, the one that it starts as.
+        pieces: the new pieces of the source and the target (`tokenizers.new_tokens.learned_pieces`), the same for
+            both if they share a tokenizer.
 
     Returns:
         The new run directory. You can translate with it, export it and start other runs from it (`init_from`), but
         its training cannot continue.
 
     Raises:
-        InputError: as `check_new_languages` and `with_tokens`.
+        InputError: as `check_extension` and `language_tokens`.
     """
-    run = RunDirectory(run_dir)
-    check_new_languages(run, output, languages)
+    run, languages = RunDirectory(run_dir), languages or {}
+    check_extension(run, output, languages)
     model = load(run).model
-    paths, sides = run.tokenizer_paths(), run.vocabularies()
-    tokenizers = {path.name: with_tokens(side, languages) for path, side in zip(paths, sides, strict=True)}
-    ids = [[side.languages[like] for like in languages.values()] for side in sides]
+    sides = run.vocabularies()
+    tokens = [[*language_tokens(side, languages), *more] for side, more in zip(sides, pieces, strict=True)]
+    tokenizers = {
+        path.name: with_tokens(side, more)
+        for path, side, more in zip(run.tokenizer_paths(), sides, tokens, strict=True)
+    }
+
+    has_bias = bool(languages) or model.output_bias is not None
 
     def larger() -> Iterator[tuple[str, np.ndarray]]:
-        unlikely = np.full(len(languages), UNLIKELY, np.float32)
-        before = np.zeros(sides[1].vocab_size, np.float32) if model.output_bias is None else model.output_bias.numpy()
-        yield BIAS, np.concatenate([before, unlikely])
+        if has_bias:
+            bias = np.zeros(sides[1].vocab_size, np.float32) if model.output_bias is None else model.output_bias.numpy()
+            never = np.array([token.is_language for token in tokens[1]], bool)
+            yield BIAS, np.concatenate([bias, np.where(never, np.float32(UNLIKELY), _means(bias, tokens[1], 0))])
         for name, weight in weights(model).items():
             if name == BIAS:
                 continue
             array = weight.numpy()
             if name in OF_TOKENS:
                 side, axis = OF_TOKENS[name]
-                array = np.concatenate([array, np.take(array, ids[side], axis)], axis)
+                array = np.concatenate([array, _means(array, tokens[side], axis)], axis)
             yield name, array
 
     sizes = {
-        f"{name}_vocab_size": side.vocab_size + len(languages)
-        for name, side in zip(("input", "target"), sides, strict=True)
+        f"{name}_vocab_size": side.vocab_size + len(more)
+        for name, side, more in zip(("input", "target"), sides, tokens, strict=True)
     }
     config = override(
-        run.config, {"model": {**sizes, "output_bias": True}, "training": {"ema_decay": 0.0, "lora_rank": 0}}
+        run.config, {"model": {**sizes, "output_bias": has_bias}, "training": {"ema_decay": 0.0, "lora_rank": 0}}
     )
     facts = run.facts() | {
         "languages": [*run.languages, *languages],
-        "extended": {"run": str(run.path.resolve()), "languages": dict(languages)},
+        "extended": {"run": str(run.path.resolve()), "languages": dict(languages), "pieces": [*map(len, pieces)]},
     }
     with atomic_write(Path(output)) as beside:
         beside.mkdir()
@@ -77,3 +94,10 @@ def add_languages(run_dir: str | Path, output: str | Path, languages: Mapping[st
         state = checkpoints.state_of(run.best_checkpoint())
         checkpoints.write(RunDirectory(beside).checkpoints, state["step"], larger(), {"run": id})
     return RunDirectory(output)
+
+
+def _means(weight: np.ndarray, tokens: Sequence[NewToken], axis: int) -> np.ndarray:
+    """Return the parts of a weight that new tokens start as, along an axis."""
+    everything = tuple(range(SPECIAL_TOKENS, weight.shape[axis]))
+    rows = [np.take(weight, token.parts or everything, axis).mean(axis) for token in tokens]
+    return np.stack(rows, axis) if rows else np.take(weight, [], axis)

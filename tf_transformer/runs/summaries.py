@@ -6,6 +6,9 @@ from typing import Any
 
 from tf_transformer.errors import MAX_LISTED
 
+MOST_CORPORA = 5
+"""The most corpora that are named; of more, their number is said."""
+
 
 def summary_of(description: Mapping[str, Any], others: str = "between any of {listed}") -> dict[str, str]:
     """Return the rows of a table about a model: languages, where its weights come from, size, metrics and search.
@@ -67,7 +70,11 @@ def _history(description: Mapping[str, Any]) -> dict[str, str]:
 def _corpora(data: Mapping[str, Any]) -> str:
     """Return the names of the corpora, without their paths, which mean nothing to readers of an export."""
     corpora = [data["corpus"], *data["extra_corpora"]]
-    return " and ".join(name if name.startswith("tfds:") else PurePath(name).name for name in corpora)
+    names = [name if name.startswith("tfds:") else PurePath(name).name for name in corpora]
+    if len(names) > MOST_CORPORA:
+        names[MOST_CORPORA - 1 :] = [f"{len(names) - MOST_CORPORA + 1} more"]
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _size(description: Mapping[str, Any]) -> dict[str, str]:

@@ -80,12 +80,12 @@ class Vocabulary:
             raise InputError(f"cannot read the tokenizer {path}: {error.strerror}") from None
 
     @property
-    def is_bpe(self) -> bool:
-        """Whether the model is a BPE (byte pair encoding)."""
+    def model_type(self) -> str:
+        """The type of the model: unigram, bpe, char or word."""
         from sentencepiece import sentencepiece_model_pb2  # needs protobuf, which translating does not
 
         spec = sentencepiece_model_pb2.ModelProto.FromString(self.model).trainer_spec
-        return spec.model_type == spec.BPE
+        return str(spec.ModelType.Name(spec.model_type)).lower()
 
     @functools.cached_property
     def keeps_text(self) -> bool:

@@ -78,11 +78,10 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
             "training.lora_rank needs the weights of another run: give --init-from RUN. "
             f"Received: training.lora_rank={config.training.lora_rank}"
         )
-    if base and config.training.lora_rank and (extended := base.description.get("extended")):
-        new, old = next(iter(extended["languages"].items()))
+    if base and config.training.lora_rank and "extended" in base.description:
         raise InputError(
-            f"training.lora_rank leaves the tokens of languages as they are, so the model could not tell {new} from "
-            f"{old}: train all weights first. Received: training.lora_rank={config.training.lora_rank}"
+            f"{base.path} has new tokens by extend, whose weights training.lora_rank would leave as they are: train "
+            f"all weights first. Received: training.lora_rank={config.training.lora_rank}"
         )
     if base:
         _refuse_other_model(base, config, (resumed or base).vocabularies())

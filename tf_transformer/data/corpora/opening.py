@@ -168,8 +168,9 @@ def why_empty(data: DataConfig, split: str) -> str:
     if split == "train":
         return ""
     return (
-        f": it has too few pairs for data.held_out={data.held_out}, the share that is drawn. Give text of its own by "
-        "--validation-data, or hold out a larger share, such as by --set data.held_out=0.1"
+        f": it has too few different sources for data.held_out={data.held_out}, the share of them that is drawn. Give "
+        "text of its own by --validation-data"
+        + (", or hold out a larger share, such as by --set data.held_out=0.1" if data.held_out < 0.1 else "")
     )
 
 

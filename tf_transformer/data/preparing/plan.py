@@ -74,7 +74,7 @@ def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None =
                 f"{owner} has one direction and cannot be trained on several: give corpora of one direction"
             )
         languages = known
-        if data.bpe_dropout and not all(vocabulary.is_bpe for vocabulary in vocabularies):
+        if data.bpe_dropout and not all(vocabulary.model_type == "bpe" for vocabulary in vocabularies):
             raise InputError(
                 "data.bpe_dropout needs a BPE, which the tokenizer is not: set it to 0, or train a tokenizer with "
                 f"tokenizer.model_type=bpe. Received: {data.bpe_dropout}"

@@ -1,4 +1,4 @@
-"""Languages that a model gets: what was there stays as it was, and the new ones are learned."""
+"""Languages and pieces that a model gets: what was there stays as it was, and the new ones are learned."""
 
 import dataclasses
 
@@ -13,8 +13,9 @@ from tf_transformer.data.corpora import toy
 from tf_transformer.importers.opening import import_model
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory, write_run
-from tf_transformer.runs.extending import add_languages
+from tf_transformer.runs.extending import extend
 from tf_transformer.runs.weights import build_model, tokenizers_of, weights
+from tf_transformer.tokenizers.new_tokens import learned_pieces
 from tf_transformer.tokenizers.vocabulary import train_tokenizer
 from tf_transformer.translation.results import Languages
 
@@ -54,7 +55,7 @@ def translated(run, directions):
 
 @pytest.mark.long_but_first
 def test_what_was_there_stays_and_a_new_language_starts_as_another(run, tmp_path):
-    extended = add_languages(run.path, tmp_path / "extended", {"tyv": "de"})
+    extended = extend(run.path, tmp_path / "extended", languages={"tyv": "de"})
     assert extended.languages == (*run.languages, "tyv")
     for before, after in zip(tokenizers_of(run), tokenizers_of(extended), strict=True):
         assert after.pieces[: before.vocab_size] == before.pieces and after.vocab_size == before.vocab_size + 1
@@ -64,6 +65,56 @@ def test_what_was_there_stays_and_a_new_language_starts_as_another(run, tmp_path
         same = translated(extended, [("en", new), (new, "en"), ("en", new)])
         assert same.texts.numpy().tolist() == found.texts.numpy().tolist()
         np.testing.assert_allclose(same.scores, found.scores, rtol=1e-5)
+
+
+FRENCH = ["Le garçon mange une pomme à côté du chat.", "La fille était là où l'été commençait."] * 7
+
+
+@pytest.mark.long_but_first
+def test_greedy_search_writes_what_it_wrote_before_a_model_learned_its_new_pieces(run, tmp_path):
+    source, target = run.vocabularies()
+    learned = [learned_pieces(side, FRENCH, 13 + 4 * number) for number, side in enumerate((source, target))]
+    pieces = [learned[0]] * 2 if source is target else learned
+    assert not any(token.piece in f"\u2581{text}" for side in pieces for token in side for text in TEXTS)
+    extended = extend(run.path, tmp_path / "extended", pieces=pieces)
+    assert extended.languages == run.languages
+    for after, before, more in zip(tokenizers_of(extended), tokenizers_of(run), pieces, strict=True):
+        assert after.vocab_size == before.vocab_size + len(more)
+        assert after.encode(TEXTS) == before.encode(TEXTS)
+        assert sum(map(len, after.encode(FRENCH))) < sum(map(len, before.encode(FRENCH)))
+    directions = [("en", "de"), ("de", "en"), ("en", "de")]
+    found, same = (translated(each, directions) for each in (run, extended))
+    assert same.texts.numpy().tolist() == found.texts.numpy().tolist()
+    table, token = load(extended).model.decoder.embedding.tokens.table.numpy(), pieces[1][-1]
+    expected = table[list(token.parts)].mean(0)
+    np.testing.assert_allclose(table[tokenizers_of(extended)[1].pieces.index(token.piece)], expected, rtol=1e-6)
+
+
+@pytest.mark.long
+def test_new_pieces_are_learned_resumed_and_exported(run, tmp_path):
+    """A run with new pieces is trained on text that has them; what was stopped goes on to the same bits."""
+    (tmp_path / "text.tsv").write_text("".join(f"{i} {text}\t{text[::-1]}\n" for i, text in enumerate(FRENCH * 5)))
+    data = ["--data", str(tmp_path / "text.tsv"), "--source", "en", "--target", "de"]
+    output = str(tmp_path / "extended")
+    assert main(["extend", "--run-dir", str(run.path), "--add-pieces", "13", *data, "--output", output]) == 0
+    pieces = RunDirectory(output).description["extended"]["pieces"]
+    assert pieces == [13, 13]
+    train = ["train", *data, "--init-from", output, "--set", "training.samples=0", "--set", "data.held_out=0.3"]
+    whole, parts = str(tmp_path / "whole"), str(tmp_path / "parts")
+    assert main([*train, "--run-dir", whole, "--max-steps", "4"]) == 0
+    for steps in "24":
+        assert main([*train, "--run-dir", parts, "--max-steps", steps]) == 0
+    for name, weight in weights(load(whole).model).items():
+        np.testing.assert_array_equal(weights(load(parts).model)[name], weight)
+    tuned, before = (load(each).model.decoder.embedding.tokens.table.numpy()[-13:] for each in (whole, output))
+    assert np.abs(tuned - before).max() > 0
+    export = str(tmp_path / "1")
+    assert main(["export", "--run-dir", whole, "--output", export, "--set", "decoding.max_length=7"]) == 0
+    texts = tf.constant(FRENCH[:2])
+    loaded = load(whole)
+    search = dataclasses.replace(loaded.config.decoding, max_length=7)
+    exported = tf.saved_model.load(export).signatures["serving_default"](text=texts)["translation"]
+    assert exported.numpy().tolist() == Translator(*loaded[:3], search).translate(texts).texts.numpy().tolist()
 
 
 @pytest.fixture
@@ -90,10 +141,10 @@ def test_a_new_language_is_learned(extended, tmp_path):
 def test_a_run_with_more_languages_goes_on_as_another(extended, tmp_path, capsys):
     output, train = extended
     assert main([*train, "--run-dir", output]) == 2
-    assert "with more languages, and its training cannot continue" in capsys.readouterr().err
+    assert "with more tokens, and its training cannot continue" in capsys.readouterr().err
     lora = ["--set", "training.lora_rank=2", "--init-from", output, "--run-dir", str(tmp_path / "tuned")]
     assert main([*train, *lora]) == 2
-    assert "could not tell tyv_Cyrl from deu_Latn" in capsys.readouterr().err
+    assert "has new tokens by extend" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -104,6 +155,10 @@ def test_a_run_with_more_languages_goes_on_as_another(extended, tmp_path, capsys
         (["--add-language", "eng_Latn=deu_Latn"], "must be a name that"),
         (["--add-language", "a b=deu_Latn"], "must be a name that"),
         (["--add-language", "s=deu_Latn"], "the tokenizer has the piece 's': give the language another name"),
+        ([], "nothing to add: give --add-language or --add-pieces"),
+        (["--add-pieces", "7"], "--add-pieces learns from text, and --data names it: give both or none"),
+        (["--add-language", "fr=deu_Latn", "--data", "toy"], "give both or none"),
+        (["--add-pieces", "7", "--data", "nowhere.tsv"], "there is no such folder and no such file"),
     ],
 )
 def test_what_cannot_be_added_is_refused(unpacked, tmp_path, capsys, more, said):
