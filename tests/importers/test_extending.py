@@ -93,12 +93,20 @@ def test_greedy_search_writes_what_it_wrote_before_a_model_learned_its_new_piece
 @pytest.mark.long
 def test_new_pieces_are_learned_resumed_and_exported(run, tmp_path):
     """A run with new pieces is trained on text that has them; what was stopped goes on to the same bits."""
-    (tmp_path / "text.tsv").write_text("".join(f"{i} {text}\t{text[::-1]}\n" for i, text in enumerate(FRENCH * 5)))
+    (tmp_path / "text.tsv").write_text(
+        "".join(f"{text} {text[:i]}\t{text[::-1]}\n" for i, text in enumerate(FRENCH[:2] * 20))
+    )
     data = ["--data", str(tmp_path / "text.tsv"), "--source", "en", "--target", "de"]
     output = str(tmp_path / "extended")
     assert main(["extend", "--run-dir", str(run.path), "--add-pieces", "13", *data, "--output", output]) == 0
     pieces = RunDirectory(output).description["extended"]["pieces"]
     assert pieces == [13, 13]
+    sides = [" ".join(["", *FRENCH]), " ".join(["", *(text[::-1] for text in FRENCH)])]
+    source, target = RunDirectory(output).vocabularies()
+    if source is target:
+        sides = ["\n".join(sides)] * 2
+    for side, text in zip((source, target), sides, strict=True):
+        assert [piece for piece in side.pieces[-13:] if piece.replace("\u2581", " ") not in text] == []
     train = ["train", *data, "--init-from", output, "--set", "training.samples=0", "--set", "data.held_out=0.3"]
     whole, parts = str(tmp_path / "whole"), str(tmp_path / "parts")
     assert main([*train, "--run-dir", whole, "--max-steps", "4"]) == 0
@@ -158,6 +166,7 @@ def test_a_run_with_more_languages_goes_on_as_another(extended, tmp_path, capsys
         ([], "nothing to add: give --add-language or --add-pieces"),
         (["--add-pieces", "7"], "--add-pieces learns from text, and --data names it: give both or none"),
         (["--add-language", "fr=deu_Latn", "--data", "toy"], "give both or none"),
+        (["--add-language", "fr=deu_Latn", "--source", "en"], "--source is for the text of --data"),
         (["--add-pieces", "7", "--data", "nowhere.tsv"], "there is no such folder and no such file"),
     ],
 )

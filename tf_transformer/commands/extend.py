@@ -15,7 +15,6 @@ from tf_transformer.errors import InputError
 
 if TYPE_CHECKING:
     from tf_transformer.runs.directory import RunDirectory
-    from tf_transformer.tokenizers.new_tokens import NewToken
 
 SUMMARY = "Add languages or pieces to a model, which further training can teach it."
 EXAMPLE = "tf-transformer extend --run-dir runs/nllb --add-language tyv_Cyrl=kaz_Cyrl --output runs/nllb_tyv"
@@ -52,20 +51,16 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("nothing to add: give --add-language or --add-pieces")
     if (options.data is None) != (options.add_pieces is None):
         raise InputError("--add-pieces learns from text, and --data names it: give both or none")
+    if options.data is None and (given := settings_given(options)):
+        raise InputError(f"{min(given)} is for the text of --data: give both or none")
     check_place("--output", options.output)
     from tf_transformer.runs.directory import RunDirectory
-    from tf_transformer.runs.extension import check_extension
+    from tf_transformer.runs.extension import check_extension, new_pieces
 
     # Refused before TensorFlow is imported.
     run = RunDirectory(options.run_dir)
     check_extension(run, options.output, languages)
-    pieces: list[list[NewToken]] = [[], []]
-    if options.data is not None:
-        data = _data(run, options)
-        if open_corpus(data).needs_tensorflow:
-            import_tensorflow()
-        open_corpus(data).check(data.train_split)
-        pieces = _learned(run, data, options.add_pieces)
+    pieces = new_pieces(run, lambda: _pairs_of(_data(run, options)), options.add_pieces or 0)
     import_tensorflow()
     from tf_transformer.runs.extending import extend
 
@@ -77,22 +72,16 @@ def _data(run: "RunDirectory", options: argparse.Namespace) -> DataConfig:
     """Return the text that the options name; what they leave out is as the run was trained."""
     given = {key: value for layer in settings_given(options).values() for key, value in layer["data"].items()}
     alone = {"corpus": options.data, "extra_corpora": (), "validation_corpus": None, "weights": (), "prepared": None}
-    return dataclasses.replace(run.config.data, **alone | given)
+    data = dataclasses.replace(run.config.data, **alone | given)
+    if open_corpus(data).needs_tensorflow:
+        import_tensorflow()
+    return data
 
 
-def _learned(run: "RunDirectory", data: DataConfig, number: int) -> "list[list[NewToken]]":
-    """Learn pieces for the source and the target."""
-    from tf_transformer.tokenizers.new_tokens import learned_pieces
-
-    def sentences(*sides: int) -> Iterator[str]:
-        texts = (chunk.read()[0] for chunk in open_corpus(data).chunks(data.train_split))
-        pairs = (pair for text in texts for pair in zip(*text, strict=True))
-        return (pair[side] for pair in itertools.islice(pairs, MOST_PAIRS) for side in sides)
-
-    source, target = run.vocabularies()
-    if source is target:
-        return [learned_pieces(source, sentences(0, 1), number)] * 2
-    return [learned_pieces(source, sentences(0), number), learned_pieces(target, sentences(1), number)]
+def _pairs_of(data: DataConfig) -> Iterator[tuple[str, str]]:
+    """Yield the pairs that pieces are learned from."""
+    texts = (chunk.read()[0] for chunk in open_corpus(data).chunks(data.train_split))
+    return itertools.islice((pair for text in texts for pair in zip(*text, strict=True)), MOST_PAIRS)
 
 
 def _pair(text: str) -> tuple[str, str]:

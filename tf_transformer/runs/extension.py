@@ -1,11 +1,12 @@
-"""Whether a run can be extended; without TensorFlow."""
+"""What a run can be extended by; without TensorFlow."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.tokenizers.new_tokens import NewToken, learned_pieces
 
 
 def check_extension(run: RunDirectory, output: str | Path, languages: Mapping[str, str]) -> None:
@@ -25,3 +26,23 @@ def check_extension(run: RunDirectory, output: str | Path, languages: Mapping[st
             raise InputError(f"a new language must be a name that {run.path} does not have. Received: {new!r}")
         if old not in run.languages:
             raise unknown("language", old, run.languages)
+
+
+def new_pieces(
+    run: RunDirectory, pairs: Callable[[], Iterable[tuple[str, str]]], number: int
+) -> tuple[list[NewToken], list[NewToken]]:
+    """Return up to so many pieces that the source and the target of a run learn from pairs.
+
+    If both share a tokenizer, it learns from both sides of the text, and the pieces are the same.
+
+    Raises:
+        InputError: as `learned_pieces`.
+    """
+    if not number:
+        return [], []
+    source, target = run.vocabularies()
+    if source is target:
+        shared = learned_pieces(source, (sentence for pair in pairs() for sentence in pair), number)
+        return shared, shared
+    of_source = learned_pieces(source, (sentence for sentence, _ in pairs()), number)
+    return of_source, learned_pieces(target, (sentence for _, sentence in pairs()), number)
