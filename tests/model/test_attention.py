@@ -130,6 +130,13 @@ def test_attention_dropout_acts_in_training_only():
     assert np.abs(still - layer(x, training=True)[0]).max() > 1e-3
 
 
+def test_the_weights_are_those_before_dropout():
+    query, key, value = (np.random.default_rng(i).normal(size=(2, 3, 5, 7)).astype("float32") for i in range(3))
+    output, weights = scaled_dot_product_attention(query, key, value, dropout=lambda weights: weights * 3)
+    np.testing.assert_allclose(np.sum(weights, axis=-1), 1, rtol=1e-6)
+    np.testing.assert_allclose(output, 3 * (weights @ value), rtol=1e-5, atol=1e-6)
+
+
 def test_wrong_use_is_refused():
     with pytest.raises(ValueError, match="d_model=7, num_heads=2"):
         MultiHeadAttention(d_model=7, num_heads=2, key_dim=3)
