@@ -12,7 +12,7 @@ from tf_transformer.commands.common.chosen_model import add_search, search_given
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.commands.common.resolve import warn_of_idle
 from tf_transformer.errors import InputError, missing_extra
-from tf_transformer.storage.atomic import refuse_inside
+from tf_transformer.storage.atomic import refuse_existing, refuse_inside
 
 SUMMARY = "Write a run as a SavedModel from strings to strings, or for LiteRT, browsers or CTranslate2."
 EXAMPLE = "tf-transformer export --run-dir runs/toy --output saved_models/toy/1"
@@ -107,8 +107,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write a run in the form that a runtime reads."""
-    if Path(options.output).exists():
-        raise InputError(f"{options.output} exists: give another --output, such as the next version, or remove it")
+    refuse_existing(Path(options.output))
     check_place("--output", options.output)
     from tf_transformer.runs.directory import RunDirectory  # NumPy takes a while
 

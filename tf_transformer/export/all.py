@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tf_transformer.config import DecodingConfig
-from tf_transformer.errors import InputError
 from tf_transformer.export import litert, saved_model
 from tf_transformer.export.warm_up import sentence_of
 from tf_transformer.litert import Translator
@@ -15,7 +14,7 @@ from tf_transformer.runs.descriptions import OF_EXPORT
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.runtimes import LITERT_WITHIN, SPEEDS, cpu
 from tf_transformer.runs.weights import tokenizers_of
-from tf_transformer.storage.atomic import atomic_write
+from tf_transformer.storage.atomic import atomic_write, refuse_existing
 from tf_transformer.translation.exported import ExportedTranslator
 
 ROUNDS = 7
@@ -45,8 +44,7 @@ def export(
         InputError: as for either of them.
     """
     output = Path(output)
-    if output.exists():
-        raise InputError(f"{output} exists: give another --output, or remove it")
+    refuse_existing(output)
     run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
     with atomic_write(output) as beside:
         beside.mkdir()

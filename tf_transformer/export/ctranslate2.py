@@ -15,7 +15,7 @@ from tf_transformer.model.linear import Linear
 from tf_transformer.model.positions import positional_encoding
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import load, tokenizer_files
-from tf_transformer.storage.atomic import atomic_write
+from tf_transformer.storage.atomic import atomic_write, refuse_existing
 from tf_transformer.tokenizers import END, START, UNKNOWN, Tokenizer
 
 MIN_POSITIONS = 1024
@@ -35,8 +35,7 @@ def export(run_dir: str | Path | RunDirectory, output: str | Path, decoding: Dec
             checkpoint; an activation or widths of heads that CTranslate2 does not have.
     """
     output = Path(output)
-    if output.exists():
-        raise InputError(f"{output} exists: give another --output, or remove it")
+    refuse_existing(output)
     loaded = load(run_dir)
     with atomic_write(output) as beside:
         beside.mkdir()

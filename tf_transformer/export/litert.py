@@ -22,7 +22,7 @@ from tf_transformer.model.scaled_dot_product import attention_bias
 from tf_transformer.runs.descriptions import LITERT_MODEL, OF_LITERT
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import build_model, restore_best, tokenizer_files, tokenizers_of
-from tf_transformer.storage.atomic import atomic_write
+from tf_transformer.storage.atomic import atomic_write, refuse_existing
 from tf_transformer.tokenizers import Tokenizer
 
 
@@ -50,8 +50,7 @@ def export(
             activation that LiteRT does not have.
     """
     output = Path(output)
-    if output.exists():
-        raise InputError(f"{output} exists: give another --output, or remove it")
+    refuse_existing(output)
     run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
     with atomic_write(output) as beside:
         save_run(run, beside, output.name, decoding, quantize)

@@ -30,7 +30,7 @@ from tf_transformer.runs.signatures import (
     signatures_of,
 )
 from tf_transformer.runs.weights import RunOrRuns, count_of, load_runs
-from tf_transformer.storage.atomic import atomic_write
+from tf_transformer.storage.atomic import atomic_write, refuse_existing
 from tf_transformer.tokenizers import PAD
 from tf_transformer.translation.results import Languages
 from tf_transformer.translation.translator import Translator
@@ -65,8 +65,7 @@ def export(
             languages, but `decoding` names none.
     """
     output = Path(output)
-    if output.exists():
-        raise InputError(f"{output} exists: give another --output, such as the next version number, or remove it")
+    refuse_existing(output)
     with atomic_write(output) as beside:
         save_runs(run_dir, beside, output.name, decoding, dtype)
     return output

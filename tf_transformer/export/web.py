@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from tf_transformer.config import DecodingConfig
-from tf_transformer.errors import InputError
 from tf_transformer.export import litert, web_runtime
 from tf_transformer.export.model_card import web_card
 from tf_transformer.runs.descriptions import LITERT_MODEL, OF_LITERT
 from tf_transformer.runs.directory import RunDirectory
-from tf_transformer.storage.atomic import atomic_write
+from tf_transformer.storage.atomic import atomic_write, refuse_existing
 from tf_transformer.tokenizers.normalization import INVISIBLE_CLASS
 
 SCRIPTS = Path(__file__).parent / "page"
@@ -46,8 +45,7 @@ def export(
             a search that samples; an activation that LiteRT does not have.
     """
     output = Path(output)
-    if output.exists():
-        raise InputError(f"{output} exists: give another --output, or remove it")
+    refuse_existing(output)
     runtime = web_runtime.find()
     run = run_dir if isinstance(run_dir, RunDirectory) else RunDirectory(run_dir)
     with atomic_write(output) as beside:

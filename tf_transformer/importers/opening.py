@@ -13,6 +13,7 @@ from tf_transformer.importers.folder import read_object
 from tf_transformer.importers.imported import Imported, write
 from tf_transformer.importers.kinds import check_kind
 from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.storage.atomic import refuse_existing
 
 ARCHITECTURES: dict[str, Callable[[Path], Imported]] = {"marian": marian.read, "m2m_100": m2m100.read}
 """The functions that read a folder of transformers, by the model_type of its config.json."""
@@ -34,8 +35,7 @@ def import_model(model: str | Path, run_dir: str | Path, *layers: Mapping[str, A
         InputError: there is no such model, or it has another architecture; or something is missing, damaged or does
             not fit. No run directory is left then.
     """
-    if Path(run_dir).exists():
-        raise InputError(f"{run_dir} exists: give another --run-dir, or remove it")
+    refuse_existing(Path(run_dir), "--run-dir")
     folder = Path(model)
     if from_hub := hub.is_name(folder):
         folder = hub.download(str(model))

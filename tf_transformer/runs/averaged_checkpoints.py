@@ -6,6 +6,7 @@ from pathlib import Path
 from tf_transformer.errors import InputError
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.storage.atomic import refuse_existing
 
 
 def to_average(run: RunDirectory, *, last: int | None, best: int | None) -> list[Path]:
@@ -55,8 +56,7 @@ def place_of_average(run: RunDirectory, output: str | Path | None, *, last: int 
         InputError: the path exists.
     """
     place = Path(output or run.path / (f"average-last-{last}" if best is None else f"average-best-{best}"))
-    if place.exists():
-        raise InputError(f"{place} exists: give another --output, or remove it")
+    refuse_existing(place)
     return place
 
 

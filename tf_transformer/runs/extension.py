@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.storage.atomic import refuse_existing
 from tf_transformer.tokenizers.new_tokens import NewToken, learned_pieces
 
 
@@ -16,8 +17,7 @@ def check_extension(run: RunDirectory, output: str | Path, languages: Mapping[st
         InputError: the output exists; the run has no checkpoint or no tokens of languages; a new language is there, or
             is no name; the other one is not there.
     """
-    if Path(output).exists():
-        raise InputError(f"{output} exists: give another --output, or remove it")
+    refuse_existing(Path(output))
     if languages and not run.languages:
         raise InputError(f"{run.path} translates in one direction, without tokens of languages: none can be added")
     run.best_checkpoint()

@@ -35,6 +35,12 @@ def atomic_write(place: Path) -> Iterator[Path]:
         raise
 
 
+def refuse_existing(place: Path, option: str = "--output") -> None:
+    """Raise InputError if something is there already; `option` is what names the place."""
+    if place.exists():
+        raise InputError(f"{place} exists: give another {option}, or remove it")
+
+
 class Folder(Protocol):
     """A folder, local or remote, in which files appear only once they are complete."""
 
