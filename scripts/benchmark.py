@@ -16,7 +16,20 @@ import os
 import time
 from pathlib import Path
 
-from benchmarks import corpus, decode, epoch, limit, pretrained, quick, scaling, serving, start_up, strategy, train_step
+from benchmarks import (
+    browser,
+    corpus,
+    decode,
+    epoch,
+    limit,
+    pretrained,
+    quick,
+    scaling,
+    serving,
+    start_up,
+    strategy,
+    train_step,
+)
 from benchmarks.machine import machine
 
 WORK = {
@@ -26,6 +39,7 @@ WORK = {
     "corpus": corpus.measure,
     "decode": decode.forced,
     "decode-real": decode.real,
+    "decode-browser": browser.measure,
     "decode-pretrained": pretrained.measure,
     "start-up": start_up.measure,
     "scaling": scaling.measure,
@@ -79,7 +93,7 @@ def arguments() -> argparse.Namespace:
     chosen.add_argument("--target", default="de", help="default: %(default)s")
     chosen = parser.add_argument_group("corpus")
     chosen.add_argument("--pairs", type=int, default=5_000_000, help="that are made up (default: %(default)s)")
-    chosen = parser.add_argument_group("decode-real, decode-pretrained and serving")
+    chosen = parser.add_argument_group("decode-real, decode-browser, decode-pretrained and serving")
     chosen.add_argument("--run-dir", type=Path, help="a trained model")
     chosen.add_argument("--sentences", type=Path, help="what it translates, a line each")
     chosen = parser.add_argument_group("decode-pretrained")

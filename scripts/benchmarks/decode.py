@@ -70,7 +70,7 @@ def real(options: argparse.Namespace) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         spec = {"folder": folder, "threads": options.threads}
         spec |= {"run_dir": str(options.run_dir), "sentences": str(options.sentences)}
-        _make(spec, {name: search | way for name, way in ways.items()}, LITERT)
+        make(spec, {name: search | way for name, way in ways.items()}, LITERT)
         count = len(json.loads((Path(folder) / "texts.json").read_text())["texts"])
         peers = _peers(spec, ways, PEERS, 1, longest) | peers_litert(spec, search)
         for size, beam in CASES:
@@ -80,9 +80,15 @@ def real(options: argparse.Namespace) -> Iterator[Row]:
         end(peers)
 
 
-def peers_litert(spec: dict[str, Any], search: dict[str, Any]) -> dict[str, Peer]:
-    """Start the translators that use LiteRT."""
-    return {name: Peer("decode_litert.py", spec | {"export": name, "search": search}) for name in LITERT}
+def peers_litert(spec: dict[str, Any], search: dict[str, Any], names: Iterable[str] = LITERT) -> dict[str, Peer]:
+    """Start the translators that use LiteRT, or those of them that are named."""
+    return {name: Peer("decode_litert.py", spec | {"export": name, "search": search}) for name in names}
+
+
+def peers_ctranslate2(spec: dict[str, Any], names: Iterable[str], least: int, most: int) -> dict[str, Peer]:
+    """Start the translators of `PEERS` that are named; a translation has so many tokens at least, and at most."""
+    work = spec | {"least": least, "most": most}
+    return {name: Peer("decode_ctranslate2.py", work | {"type": PEERS[name]}) for name in names}
 
 
 def peers_forced(spec: dict[str, Any], exports: Iterable[str], names: Iterable[str]) -> dict[str, Peer]:
@@ -102,13 +108,13 @@ def case(peers: dict[str, Peer], size: int, beam: int, rounds: int) -> Row:
 def random_base(
     threads: int, searches: dict[str, dict[str, Any]], litert: dict[str, str] | None = None
 ) -> Iterator[tuple[dict[str, Any], int]]:
-    """Write a `base` model with random weights. Yield the spec of its workers, and what `_make` returns."""
+    """Write a `base` model with random weights. Yield the spec of its workers, and what `make` returns."""
     with tempfile.TemporaryDirectory() as folder:
         spec = FORCED | {"folder": folder, "threads": threads, "preset": "base"}
-        yield spec, _make(spec, searches, litert or {})
+        yield spec, make(spec, searches, litert or {})
 
 
-def _make(spec: dict[str, Any], searches: dict[str, dict[str, Any]], litert: dict[str, str]) -> int:
+def make(spec: dict[str, Any], searches: dict[str, dict[str, Any]], litert: dict[str, str]) -> int:
     """Write the models for greedy search and for a beam of 4, and return the number of the decoder's parameters.
 
     A single model serves both for CTranslate2, if that is installed, and for each LiteRT export that is asked for.
@@ -128,5 +134,4 @@ def _peers(
     spec: dict[str, Any], exports: Iterable[str], names: Iterable[str], least: int, most: int
 ) -> dict[str, Peer]:
     ours = {name: Peer("decode_ours.py", spec | {"export": name, "beams": [1, 4]}) for name in exports}
-    work = spec | {"least": least, "most": most}
-    return ours | {name: Peer("decode_ctranslate2.py", work | {"type": PEERS[name]}) for name in names}
+    return ours | peers_ctranslate2(spec, names, least, most)
