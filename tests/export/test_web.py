@@ -387,7 +387,10 @@ def test_a_program_translates_as_python_does(exported_copy, tmp_path, page):
             """async (sentences) => {
               const {Translator} = await import("/translator.js");
               const translator = await Translator.load("/");
-              return translator.translate(sentences);
+              const found = await translator.translate(sentences);
+              translator.batch = 3;
+              const [first] = await translator.translate(sentences.slice(0, 5));
+              return first.translations[0].text === found[0].translations[0].text ? found : [];
             }""",
             sentences,
         )

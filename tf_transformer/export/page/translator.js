@@ -8,7 +8,6 @@ import {Search} from "./search.js";
 import {Vocabulary} from "./vocabulary.js";
 
 const PAD = 0, START = 2, END = 3;
-/** The number of sentences that are translated together. */
 const BATCH = 8;
 
 /** @typedef {{source: string, target: string}} Direction */
@@ -32,6 +31,7 @@ export class Translator {
     this.model = model;
     this.source = source;
     this.target = target;
+    /** The number of sentences that are translated together. */
     this.batch = BATCH;
     this.decoding = config.decoding;
     /** @type {number | null} */
@@ -94,7 +94,7 @@ export class Translator {
     const decoding = this.changed(changed);
     const direction = this.direction(source, target);
     const sources = sentences.map((sentence) => this.encode(sentence, direction, decoding));
-    for (const batch of batches(sources)) {
+    for (const batch of batches(sources, this.batch)) {
       const searches = await this.inTurn(() => this.search(batch.map((i) => sources[i]), decoding, n));
       for (const [row, i] of batch.entries()) {
         const translations = searches[row].best.map(({ids, score}) => ({text: this.text(ids), score}));
@@ -219,10 +219,13 @@ function check(name, read) {
   }
 }
 
-/** @param {{ids: number[]}[]} sources @returns {number[][]} their numbers, those of similar lengths together */
-function batches(sources) {
+/**
+ * @param {{ids: number[]}[]} sources @param {number} size of a batch
+ * @returns {number[][]} their numbers, those of similar lengths together
+ */
+function batches(sources, size) {
   const order = sources.map((_, i) => i).sort((a, b) => sources[a].ids.length - sources[b].ids.length);
-  return Array.from({length: Math.ceil(order.length / BATCH)}, (_, i) => order.slice(i * BATCH, (i + 1) * BATCH));
+  return Array.from({length: Math.ceil(order.length / size)}, (_, i) => order.slice(i * size, (i + 1) * size));
 }
 
 /** @param {string | URL} folder @returns {URL} */
