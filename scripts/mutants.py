@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = "tf_transformer"
 NO_TEST = 5
 """What pytest ends with if it finds none."""
-SECONDS = 900
+SECONDS = 1800
 """More than the tests of an area take: a mutant that loops for ever is noticed, too."""
 
 
