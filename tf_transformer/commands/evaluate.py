@@ -14,7 +14,7 @@ from tf_transformer.commands.common.options import DATA_HELP, add_batch_tokens, 
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.commands.common.text_files import check_output, write_whole
 from tf_transformer.config import DataConfig
-from tf_transformer.data.corpora import is_drawn, open_corpus, read
+from tf_transformer.data.corpora import direction_of, is_drawn, open_corpus, read
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError
 from tf_transformer.progress import progress_bar
@@ -111,7 +111,13 @@ def _data(model: ChosenModel, options: argparse.Namespace) -> DataConfig:
     given = {key: value for layer in settings_given(options).values() for key, value in layer.get("data", {}).items()}
     if options.data is not None:
         given["corpus"] = options.data
-    return dataclasses.replace(model.data, **given)
+    data, own = dataclasses.replace(model.data, **given), direction_of(model.data)
+    if own and not model.described.languages and direction_of(data) == own[::-1]:
+        raise InputError(
+            f"{model.described.path} translates from {own[0]} to {own[1]}, not the other way. Received: --source "
+            f"{data.source} --target {data.target}"
+        )
+    return data
 
 
 def _split(data: DataConfig, options: argparse.Namespace) -> Pairs:

@@ -3,6 +3,8 @@
 import argparse
 import itertools
 import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tf_transformer.commands.common.chosen_model import MODEL_HELP
@@ -39,10 +41,15 @@ def run(options: argparse.Namespace) -> None:
         kind, description = "run directory", dict(found.description)
         if found.known():
             description["checkpoint"] = found.read_best(checkpoints.state_of)
+        if is_prepared(found.prepared):
+            description["corpora"] = Prepared(found.prepared).corpora
     if options.json:
         print(json.dumps(description, indent=1))
         return
-    rows = {"Kind": kind, **(_summary_of_corpus(description) if "shards" in description else summary_of(description))}
+    is_corpus = "shards" in description
+    rows = {"Kind": kind, **(_summary_of_corpus(description) if is_corpus else summary_of(description))}
+    if not is_corpus and (left_out := _left_out(description.get("corpora", ()))):
+        rows["Left out"] = left_out
     rows["Written by"] = ", ".join(f"{name} {version}" for name, version in description["packages"].items())
     width = max(map(len, rows))
     for name, value in rows.items():
@@ -63,6 +70,14 @@ def _of_corpus(prepared: "Prepared") -> dict[str, Any]:
     }
 
 
+def _left_out(corpora: Iterable[Mapping[str, Any]]) -> str:
+    """Return how many pairs of corpora were left out, by the reason, in words."""
+    counts: Counter[str] = Counter()
+    for corpus in corpora:
+        counts.update(corpus["dropped"])
+    return ", ".join(f"{count:,} {reason}" for reason, count in counts.items() if count)
+
+
 def _lengths(counts: list[int]) -> dict[str, Any]:
     """Return sum, mean, percentiles and maximum of lengths, by how many there are of each."""
     pairs, tokens = sum(counts), sum(length * count for length, count in enumerate(counts))
@@ -75,8 +90,7 @@ def _summary_of_corpus(description: dict[str, Any]) -> dict[str, str]:
     """Return the rows of a table about a prepared corpus."""
     rows = {}
     for number, corpus in enumerate(description["corpora"], 1):
-        dropped = ", ".join(f"{count:,} {reason}" for reason, count in corpus["dropped"].items() if count)
-        left_out = f"; left out: {dropped}" if dropped else ""
+        left_out = f"; left out: {dropped}" if (dropped := _left_out([corpus])) else ""
         rows[f"Corpus {number}"] = f"{corpus['name']}: {corpus['pairs']:,} of {corpus['given']:,} pairs{left_out}"
     for side, found in description["tokens"].items():
         shares = ", ".join(f"{share}% have at most {most}" for share, most in found["percentiles"].items())

@@ -177,7 +177,8 @@ class DecodingConfig(Section):
             language = getattr(self, name)
             if language is not None and not languages:
                 raise InputError(
-                    f"{name} must be left out, because the model has one direction only. Received: {language}"
+                    f"{name} is for a model of several languages, and this one has one direction: leave it out. "
+                    f"Received: {language}"
                 )
             if language is not None and language not in languages:
                 raise InputError(f"{name}: {unknown('language', language, languages)}")

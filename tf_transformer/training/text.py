@@ -117,6 +117,12 @@ def open_text(config: Config, run_dir: Path, resumed: RunDirectory | None, base:
     rows = None if language_tokens is None else language_tokens[numbers]
     held_out = encode(text, *prepared.vocabularies, config.data.max_length, None, rows)
     _report(held_out, config.data.max_length)
+    if config.data.extra_corpora and config.data.validation_corpus is None:
+        log.info(
+            "validation: %d pairs of the first corpus%s; --validation-data names others",
+            len(held_out),
+            " of each direction" if len(set(prepared.directions)) > 1 else f", {config.data.corpus}",
+        )
     kept = np.flatnonzero(cast("np.ndarray", held_out.keep))
     of_pairs = [prepared.directions[i] for i in numbers[kept]] if prepared.directions else None
     pairs = Pairs(*([side[i] for i in kept] for side in text))

@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import math
+import os
 import typing
 from collections.abc import Mapping, Sequence
 from types import ModuleType
@@ -28,7 +29,10 @@ class Parser(argparse.ArgumentParser):
         """Print which arguments are unknown, and the option that the first may mean; exit with code 2."""
         option = unknown[0].partition("=")[0]
         close = difflib.get_close_matches(option, self._option_string_actions, n=1)
-        self.error(f"unrecognized arguments: {' '.join(unknown)}" + (f": did you mean {close[0]}?" if close else ""))
+        hint = f": did you mean {close[0]}?" if close else ""
+        if os.path.exists(unknown[0]):
+            hint = ": write the option before each file, such as --data FILE --data FILE"
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """As argparse does; the error names the choice that may be meant."""

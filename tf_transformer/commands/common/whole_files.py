@@ -7,10 +7,11 @@ from pathlib import Path
 
 from tf_transformer.commands.common.text_files import write_whole
 from tf_transformer.config import DataConfig
-from tf_transformer.data.corpora import open_corpus
+from tf_transformer.data.corpora import direction_of, open_corpus
 from tf_transformer.data.corpora.drawn import Drawn
-from tf_transformer.data.corpora.translated_file import ENDINGS, TranslatedFile
+from tf_transformer.data.corpora.translated_file import ENDINGS, PACKED_TEXT, TranslatedFile, kind_of
 from tf_transformer.errors import InputError
+from tf_transformer.text.with_memory import key_of
 
 NOT_OF_FILES = ("n_best", "scores", "line_numbers", "alignments", "mbr")
 """What writes lists instead of a text."""
@@ -51,8 +52,15 @@ def are_whole(options: argparse.Namespace) -> bool:
     """
     whole = [name for name in options.input if TranslatedFile.takes(name)]
     for name in options.input:
-        if other := OTHERS.get(Path(name).suffix.lower()):
+        plain = Path(name).with_suffix("") if name.lower().endswith((".gz", ".zst")) else Path(name)
+        if other := OTHERS.get(plain.suffix.lower()):
             raise InputError(f"{name} cannot be translated as a file: save it as {other}")
+        if plain != Path(name) and TranslatedFile.takes(plain.name):
+            raise InputError(f"{name} is packed, and a {plain.suffix} is translated as a file: unpack it first")
+    for name, output in zip(options.input, options.output, strict=False):
+        _check_kind(name, output)
+    if whole and not options.output and sys.stdout.isatty() and whole[0].lower().endswith(PACKED_TEXT):
+        raise InputError(f"{whole[0]} is no plain text, and neither is its translation: give an --output")
     if options.memory is not None and any(_given(options, name) for name in NOT_OF_FILES):
         raise InputError(f"--memory is for the best translations: give it without {_listed()}")
     if not whole:
@@ -75,6 +83,17 @@ def are_whole(options: argparse.Namespace) -> bool:
     return True
 
 
+def _check_kind(name: str, output: str) -> None:
+    """Raise InputError for an output that is called like another kind of file than it would be."""
+    kind, ending = kind_of(name), Path(output).suffix.lower()
+    if kind and ending not in kind and ending in (*ENDINGS, *OTHERS, ".txt", ".tsv"):
+        raise InputError(
+            f"--output {output} would be a {kind[0]}, as {name} is: call it {Path(output).with_suffix(kind[0])}"
+        )
+    if not kind and ending in (*PACKED_TEXT, *OTHERS):
+        raise InputError(f"--output {output} would be lines of text: call it {Path(output).with_suffix('.txt')}")
+
+
 def _given(options: argparse.Namespace, name: str) -> bool:
     value = getattr(options, name)
     return value > 1 if name == "n_best" else bool(value)
@@ -85,15 +104,21 @@ def _listed() -> str:
 
 
 def read_memory(name: str, data: DataConfig) -> dict[str, str]:
-    """Return the translations of a memory by their sources. Of several for one source, the last is taken.
+    """Return the translations of a memory by the keys of their sources. Of several for one source, the last is taken.
 
     Raises:
         InputError: it is no file of pairs, or cannot be read.
     """
-    corpus = open_corpus(DataConfig(corpus=name, source=data.source, target=data.target))
+    try:
+        corpus = open_corpus(DataConfig(corpus=name, source=data.source, target=data.target))
+    except InputError as error:
+        raise InputError(str(error).replace("--data ", "--memory ", 1)) from None
+    direction = direction_of(DataConfig(corpus=name))
+    if direction and direction == (data.target, data.source):
+        raise InputError(f"the model translates from {data.source} to {data.target}. Received: --memory {name}")
     if not isinstance(corpus, Drawn):
         raise InputError(f"--memory must be a file of pairs, such as a .tmx. Received: {name}")
-    return {row.source.strip(): row.target for row in corpus.rows() if row.target and not row.why}
+    return {key_of(row.source): row.target for row in corpus.rows() if row.target and not row.why}
 
 
 def translate_file(
@@ -108,17 +133,18 @@ def translate_file(
         file: the file.
         output: where its translation goes; None for standard output.
         translate: translates texts, one after the other.
-        memory: translations that are known, by their sources.
+        memory: translations that are known, by the keys of their sources.
     """
     texts = file.texts
-    made = translate([text for text in texts if text not in memory])
-    content, lost = file.written([memory[text] if text in memory else next(made) for text in texts])
+    known = [memory.get(key_of(text)) for text in texts]
+    made = translate([text for text, translation in zip(texts, known, strict=True) if translation is None])
+    content, lost = file.written([next(made) if translation is None else translation for translation in known])
     if output is None:
         sys.stdout.buffer.write(content)
     else:
         write_whole(Path(output), content)
-    known = sum(text in memory for text in texts)
-    from_memory = f", {known:,} of them from the memory" if memory else ""
+    found = len(texts) - known.count(None)
+    from_memory = f", {found:,} of them from the memory" if memory else ""
     left = f"; {lost:,} of them stay as they were, because their tags could not be put back" if lost else ""
     print(f"{file.path}: {len(texts):,} texts translated{from_memory}{left}", file=sys.stderr)
     return len(texts)

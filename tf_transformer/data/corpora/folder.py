@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data.chunks import LINES, LinePairs
+from tf_transformer.data.corpora.files import ENDINGS as FILE_ENDINGS
 from tf_transformer.data.corpora.languages import languages_of
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.storage.lines import line_blocks, refuse_pipe
@@ -41,6 +42,11 @@ class TextFolder:
         for language in self.languages:
             if not any(name.endswith(f".{language}") for name in files):
                 found = {name.rpartition(".")[2] for name in files if "." in name}
+                if of_pairs := sorted(name for name in files if name.lower().endswith(FILE_ENDINGS)):
+                    raise InputError(
+                        f"{self.folder} has no text like train.{language}, but files of pairs: name each of them, such "
+                        f"as by --data {self.folder / of_pairs[0]}"
+                    )
                 raise unknown("language", language, found, where=f" in {self.folder}")
         endings = [f".{language}" for language in self.languages]
         source, target = ({name.removesuffix(end) for name in files if name.endswith(end)} for end in endings)

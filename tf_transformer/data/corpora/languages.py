@@ -47,7 +47,10 @@ def languages_of(data: DataConfig) -> Direction:
         InputError: the languages are not given, or are the same.
     """
     if not (data.source and data.target):
-        raise InputError(f"--data {data.corpus} needs the languages: give --source and --target, such as en and de")
+        raise InputError(
+            f"--data {data.corpus} needs the languages: write {data.corpus}:en-de, or give --source and "
+            "--target, such as en and de"
+        )
     if data.source == data.target:
         raise InputError(f"--source and --target must differ. Received: {data.source} twice")
     return data.source, data.target
@@ -97,8 +100,9 @@ def is_turned(data: DataConfig, own: tuple[str | None, str | None], name: str) -
         return False
     if fits(own[::-1]):
         return True
-    shown = " to ".join(one or "a language that it does not name" for one in own)
-    raise InputError(f"{name} is {shown}: give these. Received: --source {data.source} --target {data.target}")
+    source, target = own
+    shown = f"translated from {source} to {target}" if source and target else f"translated to {source or target}"
+    raise InputError(f"{name} is {shown}. Received: --source {data.source} --target {data.target}")
 
 
 def warn_of_other(name: str, code: str | None, wanted: str | None) -> None:

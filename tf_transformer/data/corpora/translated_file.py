@@ -53,15 +53,18 @@ PACKAGES = (
     Package((".odt",), re.compile(r"(?:content|styles)\.xml"), slots_of_odf.parts_of),
     Package((".odp",), re.compile(r"content\.xml"), slots_of_odf.parts_of),
 )
-ENDINGS = (
-    *XLIFF,
-    ".po",
-    *PAGES,
-    *SUBTITLES,
-    ".csv",
-    *MARKDOWN,
-    *(ending for kind in PACKAGES for ending in kind.endings),
+PACKED_TEXT = tuple(ending for kind in PACKAGES for ending in kind.endings)
+KINDS = (
+    XLIFF,
+    (".po",),
+    PAGES,
+    *((ending,) for ending in SUBTITLES),
+    (".csv",),
+    MARKDOWN,
+    *(kind.endings for kind in PACKAGES),
 )
+"""The endings of the kinds of files: those of one kind may be exchanged."""
+ENDINGS = tuple(ending for kind in KINDS for ending in kind)
 REFERRING = (*XLIFF, *PAGES, ".xml")
 """Files in which a reference can stand for a character that their encoding does not have."""
 LARGEST = 256 << 20
@@ -73,6 +76,11 @@ MARKS = {
 }
 NAMED = re.compile(rb"(?:<\?xml[^>]*encoding\s*=\s*[\"']|charset\s*=\s*[\"']?)([\w.:-]+)", re.IGNORECASE)
 """What names the encoding of XML, of a page and of a .po."""
+
+
+def kind_of(name: str) -> tuple[str, ...]:
+    """Return the endings of the kind of a file, none if it is not translated as a file."""
+    return next((endings for endings in KINDS if name.lower().endswith(endings)), ())
 
 
 class Written(NamedTuple):
