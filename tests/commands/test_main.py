@@ -16,7 +16,9 @@ import pytest
 
 from tests.conftest import unpack
 from tf_transformer import __version__
+from tf_transformer.commands import evaluate
 from tf_transformer.commands import export as export_command
+from tf_transformer.commands.common.chosen_model import ChosenModel
 from tf_transformer.commands.main import COMMANDS, main, parser
 from tf_transformer.config import PRESETS, Config, override
 from tf_transformer.data.corpora import copy_task
@@ -194,6 +196,8 @@ def test_train_touches_no_folder_that_is_not_its_own(
         (["export", "--run-dir", "good", "--output", "new"], ["good is not a run directory"]),
         (["export", "--run-dir", "nowhere", "--output", "new"], ["nowhere is not a run directory"]),
         (["export", "--run-dir", "good"], ["--output"]),
+        (["export", "--run-dir", "good", "--output", "foreign/1"], ["foreign is an export", "move it to foreign/1"]),
+        (["prepare", "--data", "single.tsv", "list.txt"], ["list.txt: write the option before each file"]),
         (["info", "nowhere"], ["nowhere is not a run directory"]),
         (["info", "newer"], ["newer has format version 999"]),
         (["info", "foreign"], ["foreign is not a SavedModel exported by tf-transformer"]),
@@ -323,6 +327,17 @@ def test_evaluate_refuses_before_it_translates(
     for part in parts:
         assert part in said
     assert shouting == []
+
+
+def test_evaluate_refuses_the_other_direction(
+    shouting: list[int], fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = evaluate.chosen_model(None)
+    config = override(chosen.described.config, {"data": {"source": "en", "target": "de"}})
+    turned = SimpleNamespace(path=Path("any"), config=config, languages=())
+    monkeypatch.setattr(evaluate, "chosen_model", lambda options: ChosenModel(turned, chosen.decoding))
+    said = fails("evaluate", "--model", "any", "--data", "good", "--source", "de", "--target", "en")
+    assert "any translates from en to de, not the other way. Received: --source de --target en" in said
 
 
 def test_evaluate_writes_into_what_is_no_plain_file(

@@ -7,7 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from tf_transformer.commands.common.whole_files import read_memory
 from tf_transformer.commands.main import main
+from tf_transformer.config import DataConfig
+from tf_transformer.errors import InputError
 
 
 def page(first: str, second: str) -> str:
@@ -21,7 +24,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("a.txt").write_text("a b c\n")
     Path("a.docx").write_text("no zip")
     Path("a.csv").write_text("source,target\none,\ntwo,zwei\n")
-    Path("memory.tsv").write_text("Open it.\tÖffnen.\nThen go.\tDann los.\nX\t\n")
+    Path("memory.tsv").write_text("Open  it.\tÖffnen.\nThen go.\tDann los.\nX\t\n")
     segment = '<tuv xml:lang="{}"><seg>{}</seg></tuv>'
     unit = segment.format("en-US", "Open it.") + segment.format("de", "Mach auf.")
     Path("memory.tmx").write_text(f"<tmx><body><tu>{unit}</tu></body></tmx>")
@@ -91,6 +94,12 @@ def test_a_memory_for_lines(
         (["--input", "a.html", "--output", "a.html"], "is named twice"),
         (["--input", "none.po", "--output", "b"], "none.po: No such file"),
         (["--input", "a.PDF", "--output", "b"], "a.PDF cannot be translated as a file: save it as .docx"),
+        (["--input", "a.po.gz", "--output", "b"], "a.po.gz is packed, and a .po is translated as a file: unpack it"),
+        (["--input", "a.html", "--output", "b.docx"], "--output b.docx would be a .html, as a.html is: call it b.html"),
+        (["--input", "a.html", "--output", "b.txt"], "would be a .html, as a.html is: call it b.html"),
+        (["--input", "a.docx", "--output", "b.txt"], "would be a .docx, as a.docx is: call it b.docx"),
+        (["--input", "a.txt", "--output", "b.odt"], "--output b.odt would be lines of text: call it b.txt"),
+        (["--input", "a.txt", "--output", "b.pdf"], "--output b.pdf would be lines of text: call it b.txt"),
         (["--input", "a.docx", "--output", "b"], "a.docx is damaged, or no .docx: File is not a zip file"),
     ],
 )
@@ -101,6 +110,11 @@ def test_what_does_not_go_together(
     out, err = capsys.readouterr()
     assert part in err and err.count("\n") == 1 and out == ""
     assert not Path("b").exists()
+
+
+def test_a_memory_of_the_other_direction_is_refused(files: Path) -> None:
+    with pytest.raises(InputError, match="translates from en to de. Received: --memory memory.tmx:de-en"):
+        read_memory("memory.tmx:de-en", DataConfig(source="en", target="de"))
 
 
 def test_tags_are_where_attention_puts_them(copy_run: Path, tmp_path: Path) -> None:

@@ -57,12 +57,13 @@ def test_the_client_of_the_package_index(languages_served):
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
-@pytest.mark.parametrize("kind", ["json", "urlencoded", "multipart"])
+@pytest.mark.parametrize("kind", ["json", "json called a form", "urlencoded", "multipart"])
 def test_curl(languages_served, kind):
     pairs = [("q", ENGLISH), ("q", GERMAN), ("source", "auto"), ("target", "de"), ("api_key", "")]
     body = json.dumps(dict(pairs) | {"q": [ENGLISH, GERMAN]})
     given = {
         "json": ["-H", "Content-Type: application/json", "-d", body],
+        "json called a form": ["-d", f" {body}"],
         "urlencoded": [word for name, value in pairs for word in ("--data-urlencode", f"{name}={value}")],
         "multipart": [word for name, value in pairs for word in ("-F", f"{name}={value}")],
     }[kind]
