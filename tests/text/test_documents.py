@@ -63,6 +63,12 @@ def test_the_splitter_survives_all_spaces(text, language):
     assert "".join(segmenter(language)(text)) == text
 
 
+def test_a_long_line_is_cut_in_linear_time():
+    """This once took seconds."""
+    assert "".join(segmenter("en")("`" * 100_000)) == "`" * 100_000
+    assert segmenter("en")("One is here. " * 1_000) == ["One is here. "] * 1_000
+
+
 def test_other_ends_of_the_process_are_not_caught(monkeypatch):
     def interrupted(language, text):
         raise KeyboardInterrupt

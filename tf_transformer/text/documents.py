@@ -11,6 +11,8 @@ from tf_transformer.text.words import WIDE, is_within_sign
 CLAUSE_END = re.compile(r"(?<=[,;:\u2013\u2014\u3001\uff0c\uff1a\uff1b])\s*(?=\S)")
 """Where a sentence that is too long is cut at best."""
 SPACE = re.compile(r"(?<!\s)\s++(?=\S)")
+SEEN_AT_ONCE = 10_000
+"""How many characters of a line sentencex is given: for some text, it takes quadratic time."""
 
 
 class Sentence(NamedTuple):
@@ -53,7 +55,7 @@ def segmenter(language: str | None) -> Segment:
         raise missing_extra("cutting text into sentences", "documents", error) from None
     code = (language or "en").partition("_")[0]
 
-    def cut(text: str) -> list[str]:
+    def cut_window(text: str) -> list[str]:
         try:
             parts = list(segment(code, text))
         except BaseException as error:
@@ -62,6 +64,23 @@ def segmenter(language: str | None) -> Segment:
                 raise
             parts = []
         return parts if "".join(parts) == text else [text]
+
+    def cut(text: str) -> list[str]:
+        done: list[str] = []
+        begun, place = "", 0
+        while place < len(text):
+            parts = cut_window(text[place : place + SEEN_AT_ONCE])
+            place += sum(map(len, parts))
+            if place < len(text):  # the last sentence may go on
+                last = parts.pop()
+                if parts:
+                    place -= len(last)
+                else:
+                    begun += last
+                    continue
+            done += [begun + parts[0], *parts[1:]]
+            begun = ""
+        return done
 
     return cut
 
