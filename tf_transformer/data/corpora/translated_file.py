@@ -20,7 +20,7 @@ from tf_transformer.data.corpora import (
 from tf_transformer.data.corpora.package import opened_package, replaced
 from tf_transformer.data.corpora.slots import Parts, filled, texts_of
 from tf_transformer.errors import InputError
-from tf_transformer.storage.lines import opened
+from tf_transformer.storage.lines import encoding_named, opened
 
 XLIFF, PAGES, SUBTITLES = (".xliff", ".xlf"), (".html", ".htm", ".xhtml"), (".srt", ".vtt")
 MARKDOWN = (".md", ".markdown")
@@ -203,7 +203,4 @@ def _read(path: Path) -> bytes:
 def _encoding_of(raw: bytes) -> str:
     """Return the encoding that a file names within its first lines, or UTF-8."""
     found = NAMED.search(raw[:4096])
-    try:
-        return codecs.lookup(found[1].decode()).name if found else "utf-8"
-    except LookupError:
-        return "utf-8"
+    return encoding_named(found[1]) if found else "utf-8"
