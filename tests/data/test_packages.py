@@ -287,6 +287,20 @@ def test_packages_that_cannot_be_translated(name: str, raw: bytes, part: str) ->
         TranslatedFile(Path(name), False, DataConfig(), raw)
 
 
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("a.docx", docx(f"<w:p>{run('a', '<w:rPr>' + '<w:rPrChange/>' * 20_000 + '</w:rPr>')}</w:p>")),
+        ("a.docx", docx("<w:p><w:r><w:t>a" + "\n" * 2_000 + "b</w:t></w:r></w:p>")),
+        ("a.odt", odt(f'<text:p>a<text:s text:c="{"9" * 5_000}"/>b</text:p>')),
+    ],
+    ids=["changes", "line feeds", "spaces"],
+)
+def test_what_is_long_takes_no_time(name: str, raw: bytes) -> None:
+    """The first two once took a minute each."""
+    assert len(translated(name, raw, upper)[1]) == 1
+
+
 def test_a_package_that_is_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tf_transformer.data.corpora.package.LARGE", 1 << 16)
     for raw in (

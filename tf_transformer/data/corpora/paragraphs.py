@@ -94,7 +94,7 @@ def _slot(
     def write(translation: str) -> str | None:
         return kept if translation == text else restore(found, before + translation + after, around)
 
-    holes = {int(match[1]): inside[int(match[1])] for match in HOLES.finditer(kept)}
+    holes = {int(match[1]): inside[int(match[1])] for match in HOLES.finditer(kept)} if inside else {}
     return [*outside[0], Slot(text, write, kept, holes), *outside[1]]
 
 
@@ -103,7 +103,9 @@ def _raw(pieces: Sequence[Piece]) -> str:
 
 
 def whole(raw: str, inside: Mapping[int, Parts]) -> Parts:
-    """Return text of a file with what belongs into its holes."""
+    """Return text of a file with what belongs into its holes. Where there are none, it may have any characters."""
+    if not inside:
+        return [raw]
     parts: Parts = []
     for number, piece in enumerate(HOLES.split(raw)):
         parts += inside[int(piece)] if number % 2 else [piece]

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from tf_transformer.data.corpora.paragraphs import slots_of, whole
-from tf_transformer.data.corpora.slots import BREAK, Marked, Parts, Piece, has_words, nested_pairs
+from tf_transformer.data.corpora.slots import BREAK, Marked, Parts, Piece, apart, has_words, nested_pairs
 from tf_transformer.data.corpora.xml_tree import Node, Source
 
 PARAGRAPHS = frozenset({"w:p", "a:p"})
@@ -19,7 +19,7 @@ DROPPED = {"w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen", "w:noBreakHy
 BREAKS = {"w:tab", "w:ptab", "w:br", "w:cr", "a:br"}
 INSTRUCTION = re.compile(r"<(?:[\w.-]+:)?instrText\b[^>]*>([^<]*)")
 LIKE = re.compile(
-    r"<([\w.-]+:)?rPrChange\b.*?</\1?rPrChange>|<(?:[\w.-]+:)?(?:lang|noProof|rFonts\s[\w.-]+:hint=\"\w+\")\b[^>]*/>|"
+    r"<([\w.-]+:)?rPrChange\b[^>]*(?<!/)>.*?</\1?rPrChange>|<(?:[\w.-]+:)?(?:lang|noProof|rFonts\s[\w.-]+:hint=\"\w+\")\b[^>]*/>|"
     r"\s(?:lang|altLang|dirty|err|smtClean|noProof)=\"[^\"]*\"|(?<=>)\s+|(?<!\s)\s+(?=/?>)",
     re.DOTALL,
 )
@@ -135,7 +135,8 @@ class _Paragraphs:
         text = self._source.text_of(node)
         if any(name.endswith(":space") and value == "preserve" for name, value in node.attributes.items()):
             return text.replace("\n", " ")
-        return re.sub(r"\A\s*\n\s*|\s*\n\s*\Z", "", text).replace("\n", " ")
+        before, inner, after = apart(text)
+        return ("" if "\n" in before else before) + inner.replace("\n", " ") + ("" if "\n" in after else after)
 
 
 def _local(node: Node) -> str:
