@@ -86,6 +86,9 @@ BOLD, ENGLISH = "<w:rPr><w:b/></w:rPr>", '<w:rPr><w:lang w:val="en-US"/></w:rPr>
 FIELD = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
 
 
+LINK = f"{FIELD.format('begin')}<w:r><w:instrText>HYPERLINK</w:instrText></w:r>{FIELD.format('separate')}"
+
+
 def field(instruction: str, shown: str) -> str:
     said = f"<w:r><w:instrText>{instruction}</w:instrText></w:r>"
     return FIELD.format("begin") + said + FIELD.format("separate") + shown + FIELD.format("end")
@@ -137,6 +140,12 @@ PROOF = '<w:proofErr w:type="spellStart"/>'
         ),
         (f"<w:sdt><w:sdtPr/><w:sdtContent>{run('A')}</w:sdtContent></w:sdt>{run(' here')}", ["<g1>A</g1> here"]),
         (run("12") + run(" %", BOLD), []),
+        (f"{LINK}<w:ins>{run('a')}{FIELD.format('end')}</w:ins>{run(' b')}", ["<g1>a<g2/></g1> b"]),
+        (
+            f"{LINK.replace(FIELD.format('separate'), '')}<w:ins>{FIELD.format('separate')}{run('1')}</w:ins>"
+            f"{FIELD.format('end')}{run(' b')}",
+            ["b"],
+        ),
         (run("a\tb"), ["a", "b"]),
         ("<w:r><w:t>\n   pretty\n  printed\n </w:t></w:r>", ["pretty   printed"]),
     ],
@@ -272,6 +281,11 @@ def test_paragraphs_of_an_odt(body: str, texts: list[str], expected: str) -> Non
         ("a.docx", docx("<w:p>"), "word/document.xml, line 2, column"),
         ("a.docx", odt("<text:p>a</text:p>"), "no text where a .docx has it"),
         ("a.docx", docx("<w:p>" + "<w:ins>" * 300 + "</w:ins>" * 300 + "</w:p>"), "nested too deep"),
+        (
+            "a.docx",
+            docx(f"<w:p><w:r><w:rPr>{'<w:b/>' * 2_000}</w:rPr>{'<w:t>a</w:t>' * 2_000}</w:r></w:p>"),
+            "too many properties",
+        ),
         ("a.docx", package({"word/document.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x/>'}), "has an entity"),
         (
             "a.odt",
@@ -280,7 +294,7 @@ def test_paragraphs_of_an_odt(body: str, texts: list[str], expected: str) -> Non
         ),
         ("a.odt", package({"content.xml": b"\xff"}), "line 1: not UTF-8"),
     ],
-    ids=["ole", "no zip", "cut", "broken", "other kind", "deep", "entity", "encrypted", "encoding"],
+    ids=["ole", "no zip", "cut", "broken", "other kind", "deep", "properties", "entity", "encrypted", "encoding"],
 )
 def test_packages_that_cannot_be_translated(name: str, raw: bytes, part: str) -> None:
     with pytest.raises(InputError, match=re.escape(part)):
@@ -292,12 +306,15 @@ def test_packages_that_cannot_be_translated(name: str, raw: bytes, part: str) ->
     [
         ("a.docx", docx(f"<w:p>{run('a', '<w:rPr>' + '<w:rPrChange/>' * 20_000 + '</w:rPr>')}</w:p>")),
         ("a.docx", docx("<w:p><w:r><w:t>a" + "\n" * 2_000 + "b</w:t></w:r></w:p>")),
+        ("a.docx", docx(f"<w:p>{run('a')}{FIELD.format('begin') * 10_000}</w:p>")),
+        ("a.docx", docx(f"<w:p>{LINK * 2_000}{run('a')}{FIELD.format('end') * 2_000}</w:p>")),
+        ("a.odt", odt("<text:p><text:a>a" + "b<text:tab/>" * 20_000 + "</text:a>c</text:p>")),
         ("a.odt", odt(f'<text:p>a<text:s text:c="{"9" * 5_000}"/>b</text:p>')),
     ],
-    ids=["changes", "line feeds", "spaces"],
+    ids=["changes", "line feeds", "fields", "links", "tabs", "spaces"],
 )
 def test_what_is_long_takes_no_time(name: str, raw: bytes) -> None:
-    """The first two once took a minute each."""
+    """Some of these once took minutes, and the links failed."""
     assert len(translated(name, raw, upper)[1]) == 1
 
 

@@ -129,6 +129,7 @@ def marked(pieces: Sequence[Piece]) -> Marked:
     said = "".join(piece.text or "" for piece in pieces)
     letters = itertools.chain("gxt", map("mark{}n".format, itertools.count()))
     letter = next(letter for letter in letters if f"<{letter}" not in said and f"</{letter}" not in said)
+    has_breaks = "<br" not in said
     text = ""
     of_mark: dict[str, Piece] = {}
     for piece in pieces:
@@ -138,7 +139,7 @@ def marked(pieces: Sequence[Piece]) -> Marked:
         number = len(of_mark)
         name = f"{letter}{opened_by.get(number, number) + 1}"
         mark = f"<{name}>" if number in partners else f"</{name}>" if number in opened_by else f"<{name}/>"
-        if piece.tag == BREAK and "<br" not in said:
+        if piece.tag == BREAK and has_breaks:
             mark = f'<br id="{number + 1}"/>'  # which separates words
         of_mark[mark] = piece
         text += mark
