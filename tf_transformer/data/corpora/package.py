@@ -37,7 +37,7 @@ def opened_package(raw: bytes, path: Path) -> Iterator[zipfile.ZipFile]:
             if MANIFEST in package.namelist() and b"encryption-data" in package.read(MANIFEST):
                 raise InputError(f"{path} is protected by a password: save it without one")
             yield package
-    except (InputError, OSError):
+    except InputError:
         raise
     except Exception as error:  # of zipfile or of what reads a part, a dozen kinds
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__

@@ -1,13 +1,12 @@
 """Text with tags as slots: a paragraph is one, or several if something in it separates texts."""
 
 import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tf_transformer.data.corpora.drawn import in_one_line
 from tf_transformer.data.corpora.slots import (
     BREAK,
-    HOLE,
+    HOLES,
     Marked,
     Parts,
     Piece,
@@ -18,7 +17,6 @@ from tf_transformer.data.corpora.slots import (
     nested_pairs,
 )
 
-HOLES = re.compile(HOLE.format(r"(\d+)"))
 DEEPEST = 20
 """In how many pairs of tags, at most, a text is still cut at what separates texts."""
 Restore = Callable[[Marked, str, Piece | None], str | None]

@@ -22,6 +22,7 @@ MARK = re.compile(r"</?(?:[gxt]|mark\d+n)\d+/?>|<br id=\"\d+\"/>")
 """A mark, as `marked` writes them."""
 HOLE = "\0{}\0"
 """What stands in the place of an inner part of the file, by its number."""
+HOLES = re.compile(HOLE.format(r"(\d+)"))
 
 
 class Slot(NamedTuple):
@@ -199,9 +200,8 @@ def filled(parts: Parts, translations: Iterator[str]) -> Filled:
         written = part.write(next(translations))
         if written is None:
             lost, written = lost + 1, part.kept
-        for number, inner in part.inside.items():
-            of_inner = filled(inner, translations)
-            written = written.replace(HOLE.format(number), of_inner.text)
-            lost += of_inner.lost
-        done.append(written)
+        inside = {str(number): filled(inner, translations) for number, inner in part.inside.items()}
+        lost += sum(inner.lost for inner in inside.values())
+        pieces = HOLES.split(written) if inside else [written]
+        done += [inside[piece].text if number % 2 else piece for number, piece in enumerate(pieces)]
     return Filled("".join(done), lost)
