@@ -311,6 +311,14 @@ def test_several_kinds_in_one_training_and_what_was_left_out(
     assert "left out: 1 untranslated, 1 fuzzy, 1 obsolete" in capsys.readouterr().out
 
 
+def test_what_an_error_shows_of_a_file_is_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "a.po", HEADER.format("UTF-8").replace("cs", "cs" * 50_000) + PLURALS + PO)
+    options = ["--source", "en", "--target", "de", "--vocab-size", "350", "--output", str(tmp_path / "prepared")]
+    assert main(["prepare", "--data", str(path), *options]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and str(path) in said and len(said) < 2_100
+
+
 def test_a_catalogue_without_translations(tmp_path: Path) -> None:
     path = written(tmp_path / "a.po", 'msgid "a"\nmsgstr ""\n')
     with pytest.raises(InputError, match="a.po has no pair in split 'train'"):
