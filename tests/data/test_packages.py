@@ -2,6 +2,7 @@
 
 import io
 import re
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -340,3 +341,14 @@ def test_a_package_that_is_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         with pytest.raises(InputError, match="would become .* bytes, and is not unpacked"):
             TranslatedFile(Path("a.docx"), False, DataConfig(), raw)
+
+
+def test_a_file_of_a_package_that_is_larger_than_it_says() -> None:
+    size = (10_000_000).to_bytes(4, "little")
+    raw = package({"mimetype": "", "word/document.xml": bytes(10_000_000)})
+    assert raw.count(size) == 2  # before the file and in the directory
+    tracemalloc.start()
+    with pytest.raises(InputError, match="Bad CRC-32"):
+        TranslatedFile(Path("a.docx"), False, DataConfig(), raw.replace(size, (1_000).to_bytes(4, "little")))
+    assert tracemalloc.get_traced_memory()[1] < 2e6
+    tracemalloc.stop()

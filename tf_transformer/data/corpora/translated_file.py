@@ -17,7 +17,7 @@ from tf_transformer.data.corpora import (
     slots_of_text,
     slots_of_xliff,
 )
-from tf_transformer.data.corpora.package import opened_package, replaced
+from tf_transformer.data.corpora.package import opened_package, replaced, unpacked
 from tf_transformer.data.corpora.slots import Parts, filled, texts_of
 from tf_transformer.errors import InputError
 from tf_transformer.storage.lines import encoding_named, opened
@@ -103,9 +103,11 @@ class TranslatedFile:
         if self._package:
             with opened_package(self._raw, path) as package:
                 self._files = {
-                    name: _File(package.read(name), Path(f"{path}: {name}"), self._package.parts_of)
-                    for name in package.namelist()
-                    if self._package.names.fullmatch(name)
+                    part.filename: _File(
+                        unpacked(package, part), Path(f"{path}: {part.filename}"), self._package.parts_of
+                    )
+                    for part in package.infolist()
+                    if self._package.names.fullmatch(part.filename)
                 }
             if not self._files:
                 raise InputError(
