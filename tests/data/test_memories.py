@@ -220,9 +220,11 @@ msgstr ""
 """
 
 
-@pytest.mark.parametrize("encoding", ["UTF-8", "ISO-8859-2"])
+@pytest.mark.parametrize("encoding", ["UTF-8", "ISO-8859-2", "base64", "undefined"])
 def test_po(tmp_path: Path, encoding: str) -> None:
-    path = written(tmp_path / "a.po", HEADER.format(encoding) + PLURALS + PO, encoding)
+    """What is the name of no encoding of text is read as UTF-8."""
+    is_known = encoding[0].isupper()
+    path = written(tmp_path / "a.po", HEADER.format(encoding) + PLURALS + PO, encoding if is_known else "UTF-8")
     assert rows(path, "en", "cs") == [
         ('a "b" cAA', "příliš", "fuzzy"),
         ("open", "otevřít", ""),
@@ -262,6 +264,7 @@ OUTSIDE = '<!DOCTYPE tmx [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
         ("a.po", 'msgid "a"\nmsgstr "b\n', "a.po, line 2 is no line of a .po: 'msgstr \"b'"),
         ("a.po", "not a catalogue\n", "a.po, line 1 is no line of a .po"),
         ("a.po", HEADER.format("UTF-8") + '"Plural-Forms: nplurals=2; plural=n ** n;\\n"\n\n', "plural forms"),
+        ("a.po", HEADER.format("UTF-8") + '"Plural-Forms: nplurals=2; plural=n % 0;\\n"\n\n', "plural forms"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: str, part: str) -> None:
@@ -306,6 +309,14 @@ def test_several_kinds_in_one_training_and_what_was_left_out(
     capsys.readouterr()
     assert main(["info", str(tmp_path / "prepared")]) == 0
     assert "left out: 1 untranslated, 1 fuzzy, 1 obsolete" in capsys.readouterr().out
+
+
+def test_what_an_error_shows_of_a_file_is_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "a.po", HEADER.format("UTF-8").replace("cs", "cs" * 50_000) + PLURALS + PO)
+    options = ["--source", "en", "--target", "de", "--vocab-size", "350", "--output", str(tmp_path / "prepared")]
+    assert main(["prepare", "--data", str(path), *options]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and str(path) in said and len(said) < 2_100
 
 
 def test_a_catalogue_without_translations(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import re
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +87,9 @@ BOLD, ENGLISH = "<w:rPr><w:b/></w:rPr>", '<w:rPr><w:lang w:val="en-US"/></w:rPr>
 FIELD = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
 
 
+LINK = f"{FIELD.format('begin')}<w:r><w:instrText>HYPERLINK</w:instrText></w:r>{FIELD.format('separate')}"
+
+
 def field(instruction: str, shown: str) -> str:
     said = f"<w:r><w:instrText>{instruction}</w:instrText></w:r>"
     return FIELD.format("begin") + said + FIELD.format("separate") + shown + FIELD.format("end")
@@ -137,6 +141,12 @@ PROOF = '<w:proofErr w:type="spellStart"/>'
         ),
         (f"<w:sdt><w:sdtPr/><w:sdtContent>{run('A')}</w:sdtContent></w:sdt>{run(' here')}", ["<g1>A</g1> here"]),
         (run("12") + run(" %", BOLD), []),
+        (f"{LINK}<w:ins>{run('a')}{FIELD.format('end')}</w:ins>{run(' b')}", ["<g1>a<g2/></g1> b"]),
+        (
+            f"{LINK.replace(FIELD.format('separate'), '')}<w:ins>{FIELD.format('separate')}{run('1')}</w:ins>"
+            f"{FIELD.format('end')}{run(' b')}",
+            ["b"],
+        ),
         (run("a\tb"), ["a", "b"]),
         ("<w:r><w:t>\n   pretty\n  printed\n </w:t></w:r>", ["pretty   printed"]),
     ],
@@ -269,9 +279,15 @@ def test_paragraphs_of_an_odt(body: str, texts: list[str], expected: str) -> Non
         ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "protected by a password"),
         ("a.docx", b"no zip", "a.docx is damaged, or no .docx"),
         ("a.docx", docx("<w:p/>")[:-30], "damaged"),
+        ("a.docx", docx("<w:p/>").replace(b"\x14\0\0\0\x08\0", b"\x14\0\0\0\x0c\0"), "a.docx is damaged"),
         ("a.docx", docx("<w:p>"), "word/document.xml, line 2, column"),
         ("a.docx", odt("<text:p>a</text:p>"), "no text where a .docx has it"),
         ("a.docx", docx("<w:p>" + "<w:ins>" * 300 + "</w:ins>" * 300 + "</w:p>"), "nested too deep"),
+        (
+            "a.docx",
+            docx(f"<w:p><w:r><w:rPr>{'<w:b/>' * 2_000}</w:rPr>{'<w:t>a</w:t>' * 2_000}</w:r></w:p>"),
+            "too many properties",
+        ),
         ("a.docx", package({"word/document.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x/>'}), "has an entity"),
         (
             "a.odt",
@@ -280,11 +296,41 @@ def test_paragraphs_of_an_odt(body: str, texts: list[str], expected: str) -> Non
         ),
         ("a.odt", package({"content.xml": b"\xff"}), "line 1: not UTF-8"),
     ],
-    ids=["ole", "no zip", "cut", "broken", "other kind", "deep", "entity", "encrypted", "encoding"],
+    ids=[
+        "ole",
+        "no zip",
+        "cut",
+        "packed otherwise",
+        "broken",
+        "other kind",
+        "deep",
+        "properties",
+        "entity",
+        "encrypted",
+        "encoding",
+    ],
 )
 def test_packages_that_cannot_be_translated(name: str, raw: bytes, part: str) -> None:
     with pytest.raises(InputError, match=re.escape(part)):
         TranslatedFile(Path(name), False, DataConfig(), raw)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("a.docx", docx(f"<w:p>{run('a', '<w:rPr>' + '<w:rPrChange/>' * 20_000 + '</w:rPr>')}</w:p>")),
+        ("a.docx", docx("<w:p><w:r><w:t>a" + "\n" * 2_000 + "b</w:t></w:r></w:p>")),
+        ("a.docx", docx(f"<w:p>{run('a')}{FIELD.format('begin') * 10_000}</w:p>")),
+        ("a.docx", docx(f"<w:p>{LINK * 2_000}{run('a')}{FIELD.format('end') * 2_000}</w:p>")),
+        ("a.odt", odt("<text:p><text:a>a" + "b<text:tab/>" * 20_000 + "</text:a>c</text:p>")),
+        ("a.odt", odt("<text:p>a" + "<text:note><text:p>b</text:p></text:note>" * 6_000 + "c</text:p>")),
+        ("a.odt", odt(f'<text:p>a<text:s text:c="{"9" * 5_000}"/>b</text:p>')),
+    ],
+    ids=["changes", "line feeds", "fields", "links", "tabs", "notes", "spaces"],
+)
+def test_what_is_long_takes_no_time(name: str, raw: bytes) -> None:
+    """Some of these once took minutes, and the links failed."""
+    assert "a" in translated(name, raw, upper)[1][0]
 
 
 def test_a_package_that_is_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,3 +341,14 @@ def test_a_package_that_is_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         with pytest.raises(InputError, match="would become .* bytes, and is not unpacked"):
             TranslatedFile(Path("a.docx"), False, DataConfig(), raw)
+
+
+def test_a_file_of_a_package_that_is_larger_than_it_says() -> None:
+    size = (10_000_000).to_bytes(4, "little")
+    raw = package({"mimetype": "", "word/document.xml": bytes(10_000_000)})
+    assert raw.count(size) == 2  # before the file and in the directory
+    tracemalloc.start()
+    with pytest.raises(InputError, match="Bad CRC-32"):
+        TranslatedFile(Path("a.docx"), False, DataConfig(), raw.replace(size, (1_000).to_bytes(4, "little")))
+    assert tracemalloc.get_traced_memory()[1] < 2e6
+    tracemalloc.stop()

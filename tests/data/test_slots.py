@@ -349,8 +349,55 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest
         ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\n" + "a b\n" * 20_000),
         ("a.md", "a b\n" * 5_000),
         ("a.txt", "%0" + "0" * 100_000),
+        ("a.html", "a" + "\t" * 50_000 + "a"),
+        ("a.srt", "1 --> 2\na" + "-->" * 60_000),
+        ("a.po", 'msgid "' + "\\n " * 20_000 + '"\nmsgstr "x"\n'),
+        ("a.csv", "en,de\n" + "\n" * 50_000),
     ],
 )
 def test_the_time_grows_with_the_size_alone(tmp_path: Path, name: str, content: str) -> None:
     """A server may be sent such files to keep it busy. Some of these once took minutes."""
     assert translated(tmp_path / name, content, same)[0] == content
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        '<trans-unit approved="yes"{}id="1"><source>a</source><target/></trans-unit>',
+        '<trans-unit><source>a</source><target{}id="1"/></trans-unit>',
+        "<trans-unit><source>a</source><target {}></target></trans-unit>",
+        "<trans-unit>{}<source>a</source></trans-unit>",
+    ],
+)
+def test_blanks_in_an_xliff_take_no_time(tmp_path: Path, unit: str) -> None:
+    """With patterns that end in blanks, these took a minute each."""
+    content = f'<xliff><file source-language="en">{unit.format(" " * 50_000)}</file></xliff>'
+    text, texts = translated(tmp_path / "a.xliff", content, upper)
+    assert texts == ["a"] and translated(tmp_path / "a.xliff", text, upper) == (text, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.html", "a \x005\x00 b"),
+        ("a.html", "a &#" + "1" * 5_000 + "; b"),
+        ("a.html", "<meta charset=base64>a"),
+        ("a.html", "<meta charset=undefined>a"),
+        ("a.html", "<meta charset=utf-8-sig>a"),
+        ("a.html", "<meta charset=utf-16>a"),
+        ("a.xliff", "<?xml version='1.0' encoding='punycode'?><xliff/>"),
+        ("a.po", 'msgid "a"\n'),
+        ("a.po", '"Content-Type: text/plain; charset=hex\\n"\n'.join(['msgid ""\nmsgstr ""\n', ""])),
+    ],
+)
+def test_odd_files_stay_as_they_are(tmp_path: Path, name: str, content: str) -> None:
+    assert translated(tmp_path / name, content, same)[0] == content
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [("a.po", 'msgid "a\u2028b\x85c\x0c"\nmsgstr ""\n', "a\u2028b\x85c"), ("a.csv", "a\u2028b,\nc,\n", "a\u2028b")],
+)
+def test_only_line_feeds_end_lines(tmp_path: Path, name: str, content: str, text: str) -> None:
+    written, texts = translated(tmp_path / name, content, same)
+    assert texts[0] == text and written.count(text) == 2

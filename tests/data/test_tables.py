@@ -136,7 +136,7 @@ def test_what_is_recognised_is_said_and_can_be_refused(tmp_path: Path, caplog: p
     path.write_text('English\tGerman\n"A ""b"""\tc\n')
     with caplog.at_level(logging.INFO):
         assert rows_of(path, source="en", target="de") == [('A "b"', "c")]
-    assert "line 1 is a header: English, German" in caplog.text and "--set data.tsv=plain" in caplog.text
+    assert "line 1 is a header: English | German" in caplog.text and "--set data.tsv=plain" in caplog.text
     plain = [("English", "German"), ('"A ""b"""', "c")]
     assert rows_of(path, source="en", target="de", tsv="plain") == plain
 
@@ -227,12 +227,24 @@ def test_the_first_sheet_with_text_is_read(tmp_path: Path, caplog: pytest.LogCap
     assert rows_of(path, source="de", target="en")[0] == ("2", "a")
 
 
+def packed(members: dict[str, str]) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return written.getvalue()
+
+
 @pytest.mark.parametrize(
     ("content", "part"),
     [
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512), "protected by a password"),
         (b"PK\x03\x04 no more", "is damaged, or no .xlsx"),
         (b"a,b\n", "is damaged, or no .xlsx"),
+        (
+            packed({"[Content_Types].xml": "<Types/>"}),
+            "pairs.xlsx is damaged, or no .xlsx: File contains no valid workbook part",
+        ),
         (b"", "is damaged, or no .xlsx"),
     ],
 )

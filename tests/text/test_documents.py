@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tracemalloc
 
 import pytest
 import sentencex  # noqa: F401
@@ -61,6 +62,19 @@ SPACES = st.text(st.sampled_from("AbZ.?! \t\u00a0\u2003\u2009\u202f\u3000\u1680"
 @given(text=SPACES, language=st.sampled_from(["en", "fr", "zh"]))
 def test_the_splitter_survives_all_spaces(text, language):
     assert "".join(segmenter(language)(text)) == text
+
+
+def test_a_long_line_is_cut_in_linear_time():
+    """This once took seconds."""
+    assert "".join(segmenter("en")("`" * 100_000)) == "`" * 100_000
+    assert segmenter("en")("One is here. " * 1_000) == ["One is here. "] * 1_000
+
+
+def test_a_long_word_is_cut_in_little_memory():
+    tracemalloc.start()
+    assert halves("a" * 1_000_000) == ("a" * 500_000,) * 2
+    assert tracemalloc.get_traced_memory()[1] < 5e6  # the halves alone have 1 MB
+    tracemalloc.stop()
 
 
 def test_other_ends_of_the_process_are_not_caught(monkeypatch):

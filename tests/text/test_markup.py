@@ -237,6 +237,7 @@ def test_pairs_stay_nested_whatever_the_attention() -> None:
         "&" + "a" * 50_000,
         "%" + "1" * 50_000,
         "https://a.b/c字" * 5_000,
+        "&#" + "1" * 5_000 + ";",
     ],
     ids=lambda text: f"{text[:6]}, {len(text)}",
 )

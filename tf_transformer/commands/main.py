@@ -24,6 +24,8 @@ from tf_transformer.commands.common.options import Parser, example_of, with_exam
 from tf_transformer.errors import InputError
 from tf_transformer.version import __version__
 
+LONGEST = 2000
+"""The characters of an error that are printed."""
 WORK: dict[str, dict[str, ModuleType]] = {
     "get a model": {
         "train": train,
@@ -97,7 +99,10 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _fail(message: str) -> int:
-    print(f"tf-transformer: error: {' '.join(message.splitlines())}", file=sys.stderr)
+    message = " ".join(message.splitlines())
+    if len(message) > LONGEST:  # it shows what a file has, which may be anything
+        message = f"{message[: LONGEST // 2]} … {message[-LONGEST // 2 :]}"
+    print(f"tf-transformer: error: {message}", file=sys.stderr)
     return 2
 
 

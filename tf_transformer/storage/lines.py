@@ -22,6 +22,8 @@ SKIPPED = tuple(bytes([byte]) + b"\x2a\x4d\x18" for byte in range(0x50, 0x60))
 """What a frame begins with that readers of zstd skip, as pzstd writes them."""
 PACKED = {".gz": ("gzip", (b"\x1f\x8b",)), ".zst": ("zstd", (b"\x28\xb5\x2f\xfd", *SKIPPED))}
 """The kinds of packed files by their endings, and what they begin with."""
+PROBE = "".join(map(chr, range(32, 127))) + r"\u0041"
+"""What every encoding that can hold a name in ASCII writes as ASCII does."""
 
 
 @contextlib.contextmanager
@@ -198,6 +200,18 @@ def decoded(lines: Iterable[bytes], name: str, first: int = 1, keep_ends: bool =
                 f"{name}, line {number}: not UTF-8; convert the text, such as by iconv -f WINDOWS-1252 -t UTF-8"
             ) from None
         yield text if keep_ends else text.removesuffix("\n").removesuffix("\r")
+
+
+def encoding_named(name: bytes) -> str:
+    """Return the encoding of text that begins with ASCII and calls itself by a name; UTF-8 if that can be none.
+
+    Python knows other encodings by name: of bytes, as base64, of names of hosts, and of strings of its own.
+    """
+    try:
+        found = codecs.lookup(name.decode()).name
+        return found if PROBE.encode(found) == PROBE.encode() and PROBE.encode().decode(found) == PROBE else "utf-8"
+    except (LookupError, UnicodeError):
+        return "utf-8"
 
 
 def _utf16(line: bytes) -> str | None:

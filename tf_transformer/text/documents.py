@@ -1,5 +1,6 @@
 """Text as it is written: its sentences are translated, and its lines and white space stay."""
 
+import bisect
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,6 +12,8 @@ from tf_transformer.text.words import WIDE, is_within_sign
 CLAUSE_END = re.compile(r"(?<=[,;:\u2013\u2014\u3001\uff0c\uff1a\uff1b])\s*(?=\S)")
 """Where a sentence that is too long is cut at best."""
 SPACE = re.compile(r"(?<!\s)\s++(?=\S)")
+SEEN_AT_ONCE = 10_000
+"""How many characters of a line sentencex is given: for some text, it takes quadratic time."""
 
 
 class Sentence(NamedTuple):
@@ -53,7 +56,7 @@ def segmenter(language: str | None) -> Segment:
         raise missing_extra("cutting text into sentences", "documents", error) from None
     code = (language or "en").partition("_")[0]
 
-    def cut(text: str) -> list[str]:
+    def cut_window(text: str) -> list[str]:
         try:
             parts = list(segment(code, text))
         except BaseException as error:
@@ -62,6 +65,23 @@ def segmenter(language: str | None) -> Segment:
                 raise
             parts = []
         return parts if "".join(parts) == text else [text]
+
+    def cut(text: str) -> list[str]:
+        done: list[str] = []
+        begun, place = "", 0
+        while place < len(text):
+            parts = cut_window(text[place : place + SEEN_AT_ONCE])
+            place += sum(map(len, parts))
+            if place < len(text):  # the last sentence may go on
+                last = parts.pop()
+                if parts:
+                    place -= len(last)
+                else:
+                    begun += last
+                    continue
+            done += [begun + parts[0], *parts[1:]]
+            begun = ""
+        return done
 
     return cut
 
@@ -169,16 +189,31 @@ def halves(text: str, kept: Spans | None = None) -> tuple[str, str] | None:
     White space is at the beginning of the second part. None if there is no such place outside of the spans that `kept`
     returns.
     """
-    within = {place for start, stop in (kept(text) if kept else []) for place in range(start + 1, stop)}
+    spans = kept(text) if kept else []
     begins, middle = len(text) - len(text.lstrip()), len(text) // 2
     clauses, spaces = (
         [match.start() for match in kind.finditer(text) if match.start() > begins] for kind in (CLAUSE_END, SPACE)
     )
     for places in (clauses, spaces, range(1, len(text))):
-        for place in sorted(places, key=lambda place: abs(place - middle)):
-            if place not in within and not is_within_sign(text, place):
+        for place in _nearest(places, middle):
+            number = bisect.bisect_left(spans, (place,)) - 1
+            is_within = number >= 0 and place < spans[number][1]
+            if not is_within and not is_within_sign(text, place):
                 return text[:place], text[place:]
     return None
+
+
+def _nearest(places: Sequence[int], middle: int) -> Iterator[int]:
+    """Yield places, which are in their order, the nearest to a place first."""
+    after = bisect.bisect_left(places, middle)
+    before = after - 1
+    while before >= 0 or after < len(places):
+        if before < 0 or (after < len(places) and places[after] - middle < middle - places[before]):
+            yield places[after]
+            after += 1
+        else:
+            yield places[before]
+            before -= 1
 
 
 def _fitting(text: str, fits: Callable[[str], bool], kept: Spans | None) -> Iterator[str]:

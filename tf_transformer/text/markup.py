@@ -59,6 +59,8 @@ BREAK = re.compile(
 """Tags that separate words even if there is no space beside them."""
 
 
+LONGEST_REFERENCE = 40
+"""The characters of a reference; a longer one is none to a space, and has more digits than Python converts."""
 CLOSING = ".,;:!?)]}\u201d\u2019\u00bb"
 """What does not begin what follows a break."""
 
@@ -159,7 +161,8 @@ def _separates(mark: str, after: str, precedes_mark: bool) -> bool:
     """Say whether a mark separates words that touch it: a break of lines, or a reference to a space."""
     if BREAK.match(mark):
         return precedes_mark or (after != "" and not after.isspace() and after not in CLOSING)
-    return mark[0] == "&" and html.unescape(mark).isspace() and (precedes_mark or after.isalnum())
+    is_space = mark[0] == "&" and len(mark) <= LONGEST_REFERENCE and html.unescape(mark).isspace()
+    return is_space and (precedes_mark or after.isalnum())
 
 
 def _partners(marks: list[str]) -> dict[int, int]:

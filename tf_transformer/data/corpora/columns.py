@@ -14,6 +14,8 @@ TARGET_WORDS = {"target", "tgt", "trg", "target text", "target segment", "target
 """What headers call the two sides if they name no language."""
 SHOWN = 3
 """How many lines of a table an error shows."""
+SHOWN_CELLS = 20
+"""And how many cells of each."""
 
 
 class Columns(NamedTuple):
@@ -154,12 +156,15 @@ def _unclear(name: str, why: str, lines: Sequence[Sequence[str]], data: DataConf
     """Return the error for a table whose columns are not known, with its first lines."""
     languages = f"{data.source or 'en'}=1,{data.target or 'de'}=2"
     scores = ",score=3" if data.min_score is not None else ""
-    shown = "; ".join(
-        f"line {number}: {' | '.join(_short(cell) for cell in line)}" for number, line in enumerate(lines[:SHOWN], 1)
-    )
+    shown = "; ".join(f"line {number}: {in_short(line)}" for number, line in enumerate(lines[:SHOWN], 1))
     return InputError(
         f"{name}: {why}. Name the columns of the sentences, such as by --columns {languages}{scores}. Received: {shown}"
     )
+
+
+def in_short(line: Sequence[str]) -> str:
+    """Return the cells of a line as messages show them: not all of a wide table, nor all of a long text."""
+    return " | ".join([_short(cell) for cell in line[:SHOWN_CELLS]] + ["…"] * (len(line) > SHOWN_CELLS))
 
 
 def _short(text: str, most: int = 30) -> str:

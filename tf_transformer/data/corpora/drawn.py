@@ -14,7 +14,8 @@ from tf_transformer.errors import unknown
 SPLITS = ("train", "val", "test")
 PACKED = ("", ".gz", ".zst")
 """What may follow the ending of a file that can be packed."""
-BREAK = re.compile(r"[^\S\r\n]*[\r\n]+\s*")
+BREAK = re.compile(r"(?<!\s)[^\S\r\n]*[\r\n]\s*")
+"""A break of lines with the white space around it; it is looked for only where white space begins."""
 
 
 class Row(NamedTuple):

@@ -34,10 +34,10 @@ def opened_package(raw: bytes, path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as package:
             refuse_trap(package, len(raw), path)
-            if MANIFEST in package.namelist() and b"encryption-data" in package.read(MANIFEST):
+            if MANIFEST in package.namelist() and b"encryption-data" in unpacked(package, package.getinfo(MANIFEST)):
                 raise InputError(f"{path} is protected by a password: save it without one")
             yield package
-    except (InputError, OSError):
+    except InputError:
         raise
     except Exception as error:  # of zipfile or of what reads a part, a dozen kinds
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
@@ -57,8 +57,14 @@ def replaced(package: zipfile.ZipFile, contents: Mapping[str, bytes]) -> bytes:
                 part.create_system,
             )
             content = contents.get(part.filename)
-            copy.writestr(info, package.read(part) if content is None else content)
+            copy.writestr(info, unpacked(package, part) if content is None else content)
     return written.getvalue()
+
+
+def unpacked(package: zipfile.ZipFile, part: zipfile.ZipInfo) -> bytes:
+    """Return a file of a package. `ZipFile.read` would unpack all of one that is larger than it says."""
+    with package.open(part) as file:
+        return file.read(part.file_size + 1)
 
 
 def refuse_trap(package: zipfile.ZipFile, packed: int, path: Path) -> None:

@@ -1,13 +1,12 @@
 """Text with tags as slots: a paragraph is one, or several if something in it separates texts."""
 
 import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tf_transformer.data.corpora.drawn import in_one_line
 from tf_transformer.data.corpora.slots import (
     BREAK,
-    HOLE,
+    HOLES,
     Marked,
     Parts,
     Piece,
@@ -18,7 +17,6 @@ from tf_transformer.data.corpora.slots import (
     nested_pairs,
 )
 
-HOLES = re.compile(HOLE.format(r"(\d+)"))
 DEEPEST = 20
 """In how many pairs of tags, at most, a text is still cut at what separates texts."""
 Restore = Callable[[Marked, str, Piece | None], str | None]
@@ -94,7 +92,7 @@ def _slot(
     def write(translation: str) -> str | None:
         return kept if translation == text else restore(found, before + translation + after, around)
 
-    holes = {int(match[1]): inside[int(match[1])] for match in HOLES.finditer(kept)}
+    holes = {int(match[1]): inside[int(match[1])] for match in HOLES.finditer(kept)} if inside else {}
     return [*outside[0], Slot(text, write, kept, holes), *outside[1]]
 
 
@@ -103,7 +101,9 @@ def _raw(pieces: Sequence[Piece]) -> str:
 
 
 def whole(raw: str, inside: Mapping[int, Parts]) -> Parts:
-    """Return text of a file with what belongs into its holes."""
+    """Return text of a file with what belongs into its holes. Where there are none, it may have any characters."""
+    if not inside:
+        return [raw]
     parts: Parts = []
     for number, piece in enumerate(HOLES.split(raw)):
         parts += inside[int(piece)] if number % 2 else [piece]

@@ -4,14 +4,14 @@ import codecs
 import gettext
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tf_transformer.data.corpora.drawn import PACKED
 from tf_transformer.data.corpora.localization import Localization, Text
 from tf_transformer.errors import InputError
-from tf_transformer.storage.lines import READ, opened
+from tf_transformer.storage.lines import READ, encoding_named, opened
 
 LINE = re.compile(r'(?P<key>msgctxt|msgid|msgid_plural|msgstr(?:\[(?P<form>\d+)\])?)?\s*"(?P<text>(?:[^"\\]|\\.)*)"\s*')
 CHARSET = re.compile(rb'^"Content-Type:[^"]*charset=([\w.:-]+)', re.MULTILINE)
@@ -46,7 +46,7 @@ class Po(Localization):
     def texts(self) -> Iterator[Text]:
         """Yield the texts; singular and plural are two."""
         languages: tuple[str | None, str | None] = (None, None)
-        form_of = _forms("", self.path)
+        forms_of = _forms("", self.path)
         for entry in entries(self.path):
             source, plural = entry.texts.get("msgid", ""), entry.texts.get("msgid_plural")
             why = "obsolete" if entry.is_obsolete else "fuzzy" if "fuzzy" in entry.flags else ""
@@ -54,13 +54,13 @@ class Po(Localization):
                 if not entry.is_obsolete:
                     header = header_of(entry.texts)
                     languages = None, header.get("language") or None
-                    form_of = _forms(header.get("plural-forms", ""), self.path)
+                    forms_of = _forms(header.get("plural-forms", ""), self.path)
             elif plural is None:
                 yield _text(languages, source, entry.texts.get("msgstr", ""), why)
             else:
                 for text, count in ((source, SOME), (plural, MANY)):
                     forms = [key for key in entry.texts if key.startswith("msgstr")]
-                    form = f"msgstr[{form_of(count)}]"
+                    form = f"msgstr[{forms_of[count]}]"
                     yield _text(languages, text, entry.texts.get(form, entry.texts[forms[-1]] if forms else ""), why)
 
 
@@ -128,10 +128,7 @@ def _encoding(path: Path) -> str:
     """Return the encoding that the header names, or else UTF-8."""
     with opened(path) as file:
         found = CHARSET.search(file.read(READ))
-    try:
-        return codecs.lookup(found[1].decode()).name if found else "utf-8"
-    except LookupError:  # a template has CHARSET there
-        return "utf-8"
+    return encoding_named(found[1]) if found else "utf-8"  # a template has CHARSET there
 
 
 def _decoded(raw: bytes, encoding: str, where: str) -> str:
@@ -143,12 +140,13 @@ def _decoded(raw: bytes, encoding: str, where: str) -> str:
         ) from None
 
 
-def _forms(plural_forms: str, path: Path) -> Callable[[int], int]:
-    """Return what gives the number of a form for a number."""
+def _forms(plural_forms: str, path: Path) -> dict[int, int]:
+    """Return the numbers of the forms for SOME and MANY."""
     found = re.search(r"plural\s*=\s*([^;]+)", plural_forms)
     try:
-        return gettext.c2py(found[1].strip() if found else "n != 1")
-    except ValueError as error:
+        form_of = gettext.c2py(found[1].strip() if found else "n != 1")
+        return {count: form_of(count) for count in (SOME, MANY)}
+    except (ValueError, ArithmeticError) as error:
         raise InputError(f"{path}: the header has no expression of plural forms that can be read: {error}") from None
 
 

@@ -22,6 +22,7 @@ MARK = re.compile(r"</?(?:[gxt]|mark\d+n)\d+/?>|<br id=\"\d+\"/>")
 """A mark, as `marked` writes them."""
 HOLE = "\0{}\0"
 """What stands in the place of an inner part of the file, by its number."""
+HOLES = re.compile(HOLE.format(r"(\d+)"))
 
 
 class Slot(NamedTuple):
@@ -129,6 +130,7 @@ def marked(pieces: Sequence[Piece]) -> Marked:
     said = "".join(piece.text or "" for piece in pieces)
     letters = itertools.chain("gxt", map("mark{}n".format, itertools.count()))
     letter = next(letter for letter in letters if f"<{letter}" not in said and f"</{letter}" not in said)
+    has_breaks = "<br" not in said
     text = ""
     of_mark: dict[str, Piece] = {}
     for piece in pieces:
@@ -138,7 +140,7 @@ def marked(pieces: Sequence[Piece]) -> Marked:
         number = len(of_mark)
         name = f"{letter}{opened_by.get(number, number) + 1}"
         mark = f"<{name}>" if number in partners else f"</{name}>" if number in opened_by else f"<{name}/>"
-        if piece.tag == BREAK and "<br" not in said:
+        if piece.tag == BREAK and has_breaks:
             mark = f'<br id="{number + 1}"/>'  # which separates words
         of_mark[mark] = piece
         text += mark
@@ -198,9 +200,8 @@ def filled(parts: Parts, translations: Iterator[str]) -> Filled:
         written = part.write(next(translations))
         if written is None:
             lost, written = lost + 1, part.kept
-        for number, inner in part.inside.items():
-            of_inner = filled(inner, translations)
-            written = written.replace(HOLE.format(number), of_inner.text)
-            lost += of_inner.lost
-        done.append(written)
+        inside = {str(number): filled(inner, translations) for number, inner in part.inside.items()}
+        lost += sum(inner.lost for inner in inside.values())
+        pieces = HOLES.split(written) if inside else [written]
+        done += [inside[piece].text if number % 2 else piece for number, piece in enumerate(pieces)]
     return Filled("".join(done), lost)

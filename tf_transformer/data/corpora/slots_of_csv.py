@@ -1,5 +1,7 @@
 """A .csv as a file with slots: the cells of one column, made from those of another."""
 
+import io
+import itertools
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -34,7 +36,7 @@ def parts_of(text: str, path: Path, overwrites: bool, data: DataConfig) -> Parts
     Raises:
         InputError: it is not known which columns hold source and translation; a line has other columns than the first.
     """
-    lines = text.splitlines(keepends=True)[:BEGINS]
+    lines = list(itertools.islice(io.StringIO(text, newline=""), BEGINS))
     separator = separator_of(lines, path)
     rows = _rows(text, separator, path)
     if lines and NAMED.fullmatch(lines[0]):

@@ -97,4 +97,4 @@ class _Paragraphs:
 def _count(node: Node) -> int:
     """Return how many spaces an element stands for."""
     count = node.attributes.get("text:c", "1")
-    return min(int(count), MOST_SPACES) if count.isascii() and count.isdigit() else 1
+    return min(int(count[:9]), MOST_SPACES) if count.isascii() and count.isdigit() else 1

@@ -1,5 +1,6 @@
 """The text of a .docx or .pptx as slots: its paragraphs, in which what looks different becomes marks."""
 
+import bisect
 import collections
 import itertools
 import re
@@ -8,8 +9,9 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from tf_transformer.data.corpora.paragraphs import slots_of, whole
-from tf_transformer.data.corpora.slots import BREAK, Marked, Parts, Piece, has_words, nested_pairs
+from tf_transformer.data.corpora.slots import BREAK, Marked, Parts, Piece, apart, has_words
 from tf_transformer.data.corpora.xml_tree import Node, Source
+from tf_transformer.errors import InputError
 
 PARAGRAPHS = frozenset({"w:p", "a:p"})
 CONTAINERS = {"w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:dir", "w:bdo"}
@@ -19,12 +21,14 @@ DROPPED = {"w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen", "w:noBreakHy
 BREAKS = {"w:tab", "w:ptab", "w:br", "w:cr", "a:br"}
 INSTRUCTION = re.compile(r"<(?:[\w.-]+:)?instrText\b[^>]*>([^<]*)")
 LIKE = re.compile(
-    r"<([\w.-]+:)?rPrChange\b.*?</\1?rPrChange>|<(?:[\w.-]+:)?(?:lang|noProof|rFonts\s[\w.-]+:hint=\"\w+\")\b[^>]*/>|"
+    r"<([\w.-]+:)?rPrChange\b[^>]*(?<!/)>.*?</\1?rPrChange>|<(?:[\w.-]+:)?(?:lang|noProof|rFonts\s[\w.-]+:hint=\"\w+\")\b[^>]*/>|"
     r"\s(?:lang|altLang|dirty|err|smtClean|noProof)=\"[^\"]*\"|(?<=>)\s+|(?<!\s)\s+(?=/?>)",
     re.DOTALL,
 )
 """Where properties may differ though the text looks the same."""
 NOTHING = re.compile(r"<[\w.:-]*rPr(?:/>|></[\w.:-]*rPr>)")
+MOST_COPIES = 100
+"""How many times as large as the file, at most, properties of text become, which each piece of a run repeats."""
 VISIBLE = re.compile(r"<(?:[\w.-]+:)?(?:u|strike|dstrike|highlight|shd|bdr)\s|\su=\"")
 """What shows at white space, too."""
 
@@ -33,16 +37,17 @@ def parts_of(text: str, path: Path) -> Parts:
     """Return the parts of an XML file of a .docx or .pptx.
 
     Raises:
-        InputError: it is broken, or declares entities.
+        InputError: it is broken, or declares entities, or has more properties than memory holds.
     """
     source = Source(text, path)
-    return source.parts(PARAGRAPHS, frozenset(), _Paragraphs(source).parts)
+    return source.parts(PARAGRAPHS, frozenset(), _Paragraphs(source, path, len(text)).parts)
 
 
 class _Paragraphs:
-    def __init__(self, source: Source):
-        self._source = source
+    def __init__(self, source: Source, path: Path, length: int):
+        self._source, self._path = source, path
         self._numbers = itertools.count()
+        self._left = MOST_COPIES * length
 
     def parts(self, paragraph: Node) -> Parts:
         """Return the parts of a paragraph and of those in its text boxes."""
@@ -110,6 +115,9 @@ class _Paragraphs:
         first = run.children[:1] if run.children and _local(run.children[0]) == "rPr" else []
         style = self._source.of(first[0]) if first else ""
         opening, closing = self._source.slice(run.start, run.inner) + style, self._source.slice(run.close, run.end)
+        self._left -= len(opening) * len(run.children)
+        if self._left < 0:
+            raise InputError(f"{self._path}: its text has too many properties, each of which is repeated: remove them")
         pieces: list[Piece] = []
         for child in run.children[len(first) :]:
             if child.name in ("w:t", "a:t"):
@@ -135,7 +143,8 @@ class _Paragraphs:
         text = self._source.text_of(node)
         if any(name.endswith(":space") and value == "preserve" for name, value in node.attributes.items()):
             return text.replace("\n", " ")
-        return re.sub(r"\A\s*\n\s*|\s*\n\s*\Z", "", text).replace("\n", " ")
+        before, inner, after = apart(text)
+        return ("" if "\n" in before else before) + inner.replace("\n", " ") + ("" if "\n" in after else after)
 
 
 def _local(node: Node) -> str:
@@ -153,41 +162,54 @@ def _content(node: Node) -> Node | None:
 
 def _fields(pieces: list[Piece]) -> list[Piece]:
     """Make one mark of each field, because what it shows is computed, but a pair of marks of a link."""
+    middles, ends = _parts_of_fields(pieces)
+    instructions = ["".join(INSTRUCTION.findall(piece.raw)) for piece in pieces]
+    offsets = list(itertools.accumulate(map(len, instructions), initial=0))
+    links = [found.start() for found in re.finditer("HYPERLINK", "".join(instructions))]
+
+    def is_link(start: int, end: int) -> bool:
+        return bisect.bisect_left(links, offsets[start]) < bisect.bisect_left(links, offsets[end])
+
+    def raw(start: int, end: int) -> str:
+        return "".join(piece.raw for piece in pieces[start : end + 1])
+
     done: list[Piece] = []
+    closing: dict[int, str] = {}
     number = 0
     while number < len(pieces):
-        middle, end = _field(pieces, number)
-        if middle is None and end is None:
-            done.append(pieces[number])
-            number += 1
-            continue
-        field = pieces[number : (middle if end is None else end) + 1]  # type: ignore[operator]
-        number += len(field)
-        raw = "".join(piece.raw for piece in field)
-        if end is not None and middle is not None and "HYPERLINK" in "".join(INSTRUCTION.findall(raw)):
-            begins = middle - (number - len(field)) + 1
-            opening = "".join(piece.raw for piece in field[:begins])
-            done += [Piece(opening, tag=f"<f{number}>"), *_fields(field[begins:-1])]
-            done.append(Piece(field[-1].raw, tag=f"</f{number}>"))
+        middle, end = middles.get(number), ends.get(number)
+        last = middle if end is None else end
+        if number in closing:
+            last, piece = number, Piece(pieces[number].raw, tag=closing[number])
+        elif middle is not None and end is not None and is_link(number, end):
+            closing[end] = f"</f{number}>"
+            last, piece = middle, Piece(raw(number, middle), tag=f"<f{number}>")
+        elif last is not None:
+            piece = Piece(raw(number, last))
         else:
-            done.append(Piece(raw))
+            last, piece = number, pieces[number]
+        done.append(piece)
+        number = last + 1
     return done
 
 
-def _field(pieces: list[Piece], start: int) -> tuple[int | None, int | None]:
-    """Return where the result of a field begins that begins at a place, and where it ends, as far as it does."""
-    if pieces[start].tag != "<begin/>":
-        return None, None
-    depth, middle = 0, None
-    for number in range(start, len(pieces)):
-        tag = pieces[number].tag
-        depth += (tag == "<begin/>") - (tag == "<end/>")
-        if tag == "<separate/>" and depth == 1:
-            middle = number
-        if not depth:
-            tags = [piece.tag for piece in pieces[start:number] if piece.text is None and not piece.tag.endswith("/>")]
-            return (middle, number) if 2 * len(nested_pairs(tags)) == len(tags) else (None, None)
-    return middle, None
+def _parts_of_fields(pieces: list[Piece]) -> tuple[dict[int, int], dict[int, int]]:
+    """Return where the results of fields begin and where fields end, by where they begin.
+
+    What is not there is left out, and so is what is in another container than the beginning.
+    """
+    homes = _homes(pieces)
+    middles: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    opened: list[int] = []
+    for number, piece in enumerate(pieces):
+        if piece.tag == "<begin/>":
+            opened.append(number)
+        elif opened and piece.tag in ("<separate/>", "<end/>"):
+            found, begins = (middles, opened[-1]) if piece.tag == "<separate/>" else (ends, opened.pop())
+            if homes[number] == homes[begins]:
+                found[begins] = number
+    return middles, ends
 
 
 def _styled(pieces: list[Piece]) -> tuple[list[Piece], str]:

@@ -20,7 +20,7 @@ def parts_of(text: str, path: Path, overwrites: bool, language: str | None) -> P
     Raises:
         InputError: a line is none of a catalogue.
     """
-    lines = text.splitlines(keepends=True) if "\r" not in text else re.findall(r"[^\n]*\n|[^\n]+", text)
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text)
     parts: list[str | Slot | list[str | Slot]] = list(lines)
     for entry in entries_of(lines, str(path)):
         if entry.is_obsolete:
@@ -29,7 +29,7 @@ def parts_of(text: str, path: Path, overwrites: bool, language: str | None) -> P
             warn_of_other(str(path), header_of(entry.texts).get("language"), language)
             continue
         strings = [key for key in entry.texts if key.startswith("msgstr")]
-        if any(entry.texts[key] for key in strings) and not overwrites:
+        if not strings or (any(entry.texts[key] for key in strings) and not overwrites):
             continue
         if not has_words(entry.texts["msgid"]):
             continue

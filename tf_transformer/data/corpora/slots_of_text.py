@@ -21,7 +21,7 @@ from tf_transformer.data.corpora.slots import (
     nested_pairs,
 )
 
-TIME = re.compile(r"^[^\n]*-->[^\n]*\n", re.MULTILINE)
+TIME = re.compile(r"^(?>[^\n]*?-->)[^\n]*\n", re.MULTILINE)
 BLANK, NUMBER = re.compile(r"\n[ \t]*\r?\n"), re.compile(r"\n\d+[ \t]*\r?\n\Z")
 CUE_TAG = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}|\{[^{}]*\}")
 """A tag of subtitles; a style such as {\\an8}."""
@@ -40,6 +40,8 @@ HIDING = re.compile(HIDDEN.pattern.partition(">.*?")[0], re.IGNORECASE)
 """What begins it."""
 KEPT = re.compile(r"\btranslate\s*=\s*[\"']?no\b|\bclass\s*=\s*[\"'][^\"']*\bnotranslate\b", re.IGNORECASE)
 """What says of an element that it is not translated."""
+ENDLESS = re.compile(r"&#\d{9,};?")
+"""A reference to a number that is no character, and may have more digits than Python converts."""
 
 
 def lines(text: str) -> Parts:
@@ -132,7 +134,7 @@ def _pieces(text: str) -> Iterator[Piece]:
         if tag.start() < place:
             continue
         between = text[place : tag.start()]
-        yield Piece(between, html.unescape(between))
+        yield Piece(between, _unescaped(between))
         place = tag.end()
         name = tag[0][1:].partition(">")[0].split()[:1]
         if name and name[0].lower() not in unclosed and HIDING.match(tag[0]):
@@ -144,11 +146,15 @@ def _pieces(text: str) -> Iterator[Piece]:
             place = tags[closes[number]].end()
         whole = text[tag.start() : place]
         yield Piece(whole, tag=whole)
-    yield Piece(text[place:], html.unescape(text[place:]))
+    yield Piece(text[place:], _unescaped(text[place:]))
 
 
 def _restored(found: Marked, translation: str, _: Piece | None) -> str | None:
     return found.restored(translation, _escaped)
+
+
+def _unescaped(text: str) -> str:
+    return html.unescape(ENDLESS.sub("\ufffd", text))
 
 
 def _escaped(text: str) -> str:

@@ -74,19 +74,20 @@ def _edits(unit: Unit, raw: bytes, overwrites: bool) -> list[tuple[int, int, str
     before, inner, after = apart(content)
     found = marked(cut(inner, xml_text, CODED))
     last = unit.spans.get("seg-source", source)
-    indent = re.search(rb"\n[ \t]*$", raw[: source.start]) if target is None else None
+    indent = ""
     if target is None:
         opening, start, end = "<target>", last.end, last.end
+        indent = _indent(raw, source.start)
     else:
         opening, start, end = raw[target.start : target.inner].decode(), target.start, target.end
         if target.inner == target.end:  # <target/>
-            opening = re.sub(r"\s*/?>$", ">", raw[target.start : target.end].decode())
-    opening = re.sub(r'\s+state(?:-qualifier)?\s*=\s*("[^"]*"|\'[^\']*\')', "", opening)
+            opening = f"{opening.removesuffix('/>').rstrip()}>"
+    opening = re.sub(r'(?<!\s)\s+state(?:-qualifier)?\s*=\s*("[^"]*"|\'[^\']*\')', "", opening)
     if unit.name == "trans-unit":
         opening = f"{opening[:-1]} {STATE[unit.name]}>"
 
     def target_of(content: str) -> str:
-        return f"{indent[0].decode() if indent else ''}{opening}{before}{content}{after}</target>"
+        return f"{indent}{opening}{before}{content}{after}</target>"
 
     def write(translation: str) -> str | None:
         restored = found.restored(translation, escape)
@@ -141,5 +142,14 @@ def _units(raw: bytes, path: Path, edits: list[tuple[int, int, str | Slot]], lan
 def _with_attribute(raw: bytes, tag: tuple[int, int], name: str, value: str) -> str:
     """Return a tag with an attribute of a value."""
     text = raw[slice(*tag)].decode()
-    without = re.sub(rf"\s+{name}\s*=\s*(\"[^\"]*\"|'[^']*')", "", text)
-    return re.sub(r"\s*(/?>)$", lambda found: f' {name}="{escape(value)}"{found[1]}', without)
+    end = "/>" if text.endswith("/>") else ">"
+    without = re.sub(rf"(?<!\s)\s+{name}\s*=\s*(\"[^\"]*\"|'[^']*')", "", text.removesuffix(end)).rstrip()
+    return f'{without} {name}="{escape(value)}"{end}'
+
+
+def _indent(raw: bytes, place: int) -> str:
+    """Return the line break and the blanks before a place; nothing if the place is not the first of its line."""
+    start = place
+    while raw[start - 1 : start] in (b" ", b"\t"):
+        start -= 1
+    return raw[start - 1 : place].decode() if raw[start - 1 : start] == b"\n" else ""

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Iterator
 
-from tf_transformer.data.corpora.columns import Columns, columns_of, score_in
+from tf_transformer.data.corpora.columns import Columns, columns_of, in_short, score_in
 from tf_transformer.data.corpora.drawn import Drawn, Row, in_one_line
 from tf_transformer.errors import InputError
 
@@ -38,7 +38,7 @@ class Table(Drawn):
             return None
         columns = columns_of(first, self.data, os.fspath(self.path))
         if columns.has_header:
-            said_once(f"{os.path.abspath(self.path)}, line 1 is a header: {', '.join(first[0])}")
+            said_once(f"{os.path.abspath(self.path)}, line 1 is a header: {in_short(first[0])}")
         return columns
 
     def rows(self) -> Iterator[Row]:

@@ -17,10 +17,10 @@ from tf_transformer.data.corpora import (
     slots_of_text,
     slots_of_xliff,
 )
-from tf_transformer.data.corpora.package import opened_package, replaced
+from tf_transformer.data.corpora.package import opened_package, replaced, unpacked
 from tf_transformer.data.corpora.slots import Parts, filled, texts_of
 from tf_transformer.errors import InputError
-from tf_transformer.storage.lines import opened
+from tf_transformer.storage.lines import encoding_named, opened
 
 XLIFF, PAGES, SUBTITLES = (".xliff", ".xlf"), (".html", ".htm", ".xhtml"), (".srt", ".vtt")
 MARKDOWN = (".md", ".markdown")
@@ -111,9 +111,11 @@ class TranslatedFile:
         if self._package:
             with opened_package(self._raw, path) as package:
                 self._files = {
-                    name: _File(package.read(name), Path(f"{path}: {name}"), self._package.parts_of)
-                    for name in package.namelist()
-                    if self._package.names.fullmatch(name)
+                    part.filename: _File(
+                        unpacked(package, part), Path(f"{path}: {part.filename}"), self._package.parts_of
+                    )
+                    for part in package.infolist()
+                    if self._package.names.fullmatch(part.filename)
                 }
             if not self._files:
                 raise InputError(
@@ -211,7 +213,4 @@ def _read(path: Path) -> bytes:
 def _encoding_of(raw: bytes) -> str:
     """Return the encoding that a file names within its first lines, or UTF-8."""
     found = NAMED.search(raw[:4096])
-    try:
-        return codecs.lookup(found[1].decode()).name if found else "utf-8"
-    except LookupError:
-        return "utf-8"
+    return encoding_named(found[1]) if found else "utf-8"

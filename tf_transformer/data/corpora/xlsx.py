@@ -60,9 +60,11 @@ def _book(path: Path) -> Iterator[Any]:
                 yield book
             finally:
                 book.close()
-    except (InputError, OSError):
+    except InputError:
         raise
     except Exception as error:  # of zipfile, of the XML parser or of openpyxl, a dozen kinds
+        if isinstance(error, OSError) and error.filename:
+            raise
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise InputError(f"{path} is damaged, or no .xlsx: {reason}") from None
 
