@@ -401,3 +401,29 @@ def test_odd_files_stay_as_they_are(tmp_path: Path, name: str, content: str) -> 
 def test_only_line_feeds_end_lines(tmp_path: Path, name: str, content: str, text: str) -> None:
     written, texts = translated(tmp_path / name, content, same)
     assert texts[0] == text and written.count(text) == 2
+
+
+EMPTY = {
+    "a.html": ("<p>one <b>two</b></p>", "<p>one <b>two</b></p>"),
+    "a.md": ("# one\n\n- two\n", "# one\n\n- two\n"),
+    "a.srt": ("1\n00:00:01,000 --> 00:00:02,000\none\n", "1\n00:00:01,000 --> 00:00:02,000\none\n"),
+    "a.csv": ("en,de\none,eins\ntwo,\n", "en,de\none,eins\ntwo,\n"),
+    "a.po": (
+        'msgid "one"\nmsgstr "eins"\n\nmsgid "two"\nmsgstr ""\n',
+        '#, fuzzy\nmsgid "one"\nmsgstr "eins"\n\n#, fuzzy\nmsgid "two"\nmsgstr ""\n',
+    ),
+    "a.xliff": (
+        '<xliff version="1.2"><file><trans-unit><source>one</source><target>eins</target></trans-unit></file></xliff>',
+        '<xliff version="1.2"><file><trans-unit><source>one</source><target>eins</target></trans-unit></file></xliff>',
+    ),
+}
+"""What an empty translation makes of a file."""
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize("nothing", ["", " "])
+def test_an_empty_translation_takes_nothing_away(tmp_path: Path, name: str, nothing: str) -> None:
+    content, expected = EMPTY[name]
+    assert translated(tmp_path / name, content, lambda text: nothing, overwrites=True)[0] == expected
+    file = TranslatedFile(tmp_path / name, True, EN_DE)
+    assert file.texts and file.written([nothing] * len(file.texts)).lost == len(file.texts)

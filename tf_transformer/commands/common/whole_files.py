@@ -145,6 +145,6 @@ def translate_file(
         write_whole(Path(output), content)
     found = len(texts) - known.count(None)
     from_memory = f", {found:,} of them from the memory" if memory else ""
-    left = f"; {lost:,} of them stay as they were, because their tags could not be put back" if lost else ""
+    left = f"; {lost:,} of them stay as they were, as the model wrote nothing or lost their tags" if lost else ""
     print(f"{file.path}: {len(texts):,} texts translated{from_memory}{left}", file=sys.stderr)
     return len(texts)

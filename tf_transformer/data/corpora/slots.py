@@ -32,8 +32,8 @@ class Slot(NamedTuple):
     """one line of text, in which tags are marks that `--keep-markup` knows"""
     write: Callable[[str], str | None]
     """returns what stands there after a translation; None if its marks are not those of the text"""
-    kept: str = ""
-    """what stands there if so"""
+    kept: str
+    """what stands there if so, or if the translation is empty"""
     inside: Mapping[int, "Parts"] = types.MappingProxyType({})
     """other parts of the file that stand within tags of the text; in what is written, HOLE is in their place"""
 
@@ -51,7 +51,7 @@ class Filled(NamedTuple):
 
     text: str
     lost: int
-    """how many texts stay as they were, because their tags could not be put back"""
+    """how many texts stay as they were, because their translation is empty or has not their tags"""
 
 
 class Piece(NamedTuple):
@@ -197,7 +197,8 @@ def filled(parts: Parts, translations: Iterator[str]) -> Filled:
         if isinstance(part, str):
             done.append(part)
             continue
-        written = part.write(next(translations))
+        translation = next(translations)
+        written = part.write(translation) if translation.strip() else None
         if written is None:
             lost, written = lost + 1, part.kept
         inside = {str(number): filled(inner, translations) for number, inner in part.inside.items()}

@@ -55,12 +55,12 @@ def parts_of(text: str, path: Path, overwrites: bool, data: DataConfig) -> Parts
         if (number == 0 and columns.has_header) or (target.text.strip() and not overwrites):
             continue
         if has_words(source.text):
-            parts += [text[place : target.start], _slot(source, target, separator)]
+            parts += [text[place : target.start], _slot(source, target, separator, text[target.start : target.end])]
             place = target.end
     return [*parts, text[place:]]
 
 
-def _slot(source: Cell, target: Cell, separator: str) -> Slot:
+def _slot(source: Cell, target: Cell, separator: str, kept: str) -> Slot:
     before, inner, after = apart(source.text)
     is_quoted = source.is_quoted or target.is_quoted
 
@@ -70,7 +70,7 @@ def _slot(source: Cell, target: Cell, separator: str) -> Slot:
             return '"' + cell.replace('"', '""') + '"'
         return cell
 
-    return Slot(in_one_line(inner), write)
+    return Slot(in_one_line(inner), write, kept)
 
 
 def _rows(text: str, separator: str, path: Path) -> list[list[Cell]]:

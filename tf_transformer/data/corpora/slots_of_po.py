@@ -37,7 +37,7 @@ def parts_of(text: str, path: Path, overwrites: bool, language: str | None) -> P
         for key in strings:
             is_plural = "msgid_plural" in entry.texts and (key != "msgstr[0]" or len(strings) == 1)
             first, last = entry.lines[key]
-            parts[first] = _string(key, entry.texts["msgid_plural" if is_plural else "msgid"], end)
+            parts[first] = _string(key, entry.texts["msgid_plural" if is_plural else "msgid"], end, entry.texts[key])
             for number in range(first + 1, last + 1):
                 parts[number] = ""
         if entry.flags_line is None:
@@ -52,8 +52,8 @@ def _listed(part: str | Slot | list[str | Slot]) -> list[str | Slot]:
     return part if isinstance(part, list) else [part]
 
 
-def _string(key: str, text: str, end: str) -> list[str | Slot]:
-    """Return the lines of a string, whose lines of text are slots of their own."""
+def _string(key: str, text: str, end: str, there: str) -> list[str | Slot]:
+    """Return the lines of a string, whose lines of text are slots of their own, and `there` what it was before."""
     pieces = re.findall(r"[^\n]*\n|[^\n]+", text)
     parts: list[str | Slot] = [f"{key} " if len(pieces) == 1 else f'{key} ""{end}']
     for piece in pieces:
@@ -65,5 +65,5 @@ def _string(key: str, text: str, end: str) -> list[str | Slot]:
         def write(translation: str, before: str = before, after: str = after) -> str:
             return f'"{escaped(before + translation + after)}"{end}'
 
-        parts.append(Slot(inner, write))
+        parts.append(Slot(inner, write, f'"{escaped(there if len(pieces) == 1 else piece)}"{end}'))
     return parts

@@ -49,7 +49,7 @@ def lines(text: str) -> Parts:
     parts: Parts = []
     for line in text.splitlines(keepends=True):
         before, inner, after = apart(line)
-        parts += [before, Slot(inner, str), after] if has_words(inner) else [line]
+        parts += [before, Slot(inner, str, inner), after] if has_words(inner) else [line]
     return parts
 
 

@@ -93,7 +93,8 @@ def _edits(unit: Unit, raw: bytes, overwrites: bool) -> list[tuple[int, int, str
         restored = found.restored(translation, escape)
         return None if restored is None else target_of(restored)
 
-    edits: list[tuple[int, int, str | Slot]] = [(start, end, Slot(in_one_line(found.text), write, target_of(inner)))]
+    kept = raw[start:end].decode() if there.strip() else target_of(inner)
+    edits: list[tuple[int, int, str | Slot]] = [(start, end, Slot(in_one_line(found.text), write, kept))]
     tag = tag_at(raw, unit.start)
     if unit.name == "segment":
         edits.append((*tag, _with_attribute(raw, tag, "state", "initial")))

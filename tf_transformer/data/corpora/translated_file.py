@@ -88,7 +88,7 @@ class Written(NamedTuple):
 
     content: bytes
     lost: int
-    """how many texts stay in their language, because their tags could not be put back"""
+    """how many texts stay as they were, because their translation is empty or has not their tags"""
 
 
 class TranslatedFile:
