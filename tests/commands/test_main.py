@@ -197,7 +197,7 @@ def test_train_touches_no_folder_that_is_not_its_own(
         (["export", "--run-dir", "nowhere", "--output", "new"], ["nowhere is not a run directory"]),
         (["export", "--run-dir", "good"], ["--output"]),
         (["export", "--run-dir", "good", "--output", "foreign/1"], ["foreign is an export", "move it to foreign/1"]),
-        (["prepare", "--data", "single.tsv", "list.txt"], ["list.txt: write the option before each file"]),
+        (["prepare", "--data", "single.tsv", "list.txt", "--output", "x"], ["list.txt: write the option before each file"]),
         (["info", "nowhere"], ["nowhere is not a run directory"]),
         (["info", "newer"], ["newer has format version 999"]),
         (["info", "foreign"], ["foreign is not a SavedModel exported by tf-transformer"]),
