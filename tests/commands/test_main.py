@@ -16,7 +16,7 @@ import pytest
 
 from tests.conftest import unpack
 from tf_transformer import __version__
-from tf_transformer.commands import evaluate
+from tf_transformer.commands import evaluate, train
 from tf_transformer.commands import export as export_command
 from tf_transformer.commands.common.chosen_model import ChosenModel
 from tf_transformer.commands.main import COMMANDS, main, parser
@@ -197,7 +197,10 @@ def test_train_touches_no_folder_that_is_not_its_own(
         (["export", "--run-dir", "nowhere", "--output", "new"], ["nowhere is not a run directory"]),
         (["export", "--run-dir", "good"], ["--output"]),
         (["export", "--run-dir", "good", "--output", "foreign/1"], ["foreign is an export", "move it to foreign/1"]),
-        (["prepare", "--data", "single.tsv", "list.txt", "--output", "x"], ["list.txt: write the option before each file"]),
+        (
+            ["prepare", "--data", "single.tsv", "list.txt", "--output", "x"],
+            ["list.txt: write the option before each file"],
+        ),
         (["info", "nowhere"], ["nowhere is not a run directory"]),
         (["info", "newer"], ["newer has format version 999"]),
         (["info", "foreign"], ["foreign is not a SavedModel exported by tf-transformer"]),
@@ -338,6 +341,25 @@ def test_evaluate_refuses_the_other_direction(
     monkeypatch.setattr(evaluate, "chosen_model", lambda options: ChosenModel(turned, chosen.decoding))
     said = fails("evaluate", "--model", "any", "--data", "good", "--source", "de", "--target", "en")
     assert "any translates from en to de, not the other way. Received: --source de --target en" in said
+
+
+def test_train_says_what_it_cannot_know_of_the_languages(
+    work: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work / "pairs.tsv").write_text("a\tb\n")
+    base = SimpleNamespace(
+        path=Path("base"), languages=(), config=override(Config(), {"data": {"source": "en", "target": "de"}})
+    )
+    monkeypatch.setattr("tf_transformer.runs.directory.RunDirectory", lambda path: base)
+    for languages, said in (
+        ({}, "the languages are not known"),
+        ({"source": "de", "target": "en"}, "base translates from en to de, and this text is read the other way"),
+        ({"source": "en", "target": "de"}, None),
+    ):
+        caplog.clear()
+        data = {"corpus": "pairs.tsv", **languages}
+        train._warn_of_languages(override(Config(), {"data": data, "training": {"init_from": "base"}}))
+        assert (said in caplog.text) if said else not caplog.records
 
 
 def test_evaluate_writes_into_what_is_no_plain_file(

@@ -17,9 +17,11 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tf_transformer.commands.common.resolve import resolve
+from tf_transformer.commands.main import parser
 from tf_transformer.config import DataConfig
 from tf_transformer.data import Pairs, read
-from tf_transformer.data.corpora.columns import columns_of
+from tf_transformer.data.corpora.columns import column_languages, columns_of
 from tf_transformer.data.corpora.languages import CODES, language_named
 from tf_transformer.data.corpora.separated import is_quoted
 from tf_transformer.errors import InputError
@@ -302,3 +304,19 @@ def test_pairs_of_all_kinds_of_tables_are_equal(tmp_path: Path) -> None:
     for split in ("train", "val", "test"):
         first, *others = (read(DataConfig(corpus=str(path)), split) for path in paths)
         assert others == [first, first] and isinstance(first, Pairs)
+
+
+@pytest.mark.parametrize(
+    ("columns", "languages"),
+    [
+        ("en=2,de=3", ("en", "de")),
+        ("English=2,Deutsch=3,score=4", ("en", "de")),
+        ("pt-BR=1,zh=2", ("pt-BR", "zh")),
+        ("a=1,b=2", (None, None)),
+    ],
+)
+def test_columns_name_the_languages(columns: str, languages: tuple[str | None, str | None]) -> None:
+    assert column_languages(columns) == languages
+    asked = parser().parse_args(["train", "--run-dir", "r", "--data", "t.xlsx", "--columns", columns])
+    data = resolve(asked).config.data
+    assert (data.source, data.target) == languages

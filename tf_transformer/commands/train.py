@@ -1,6 +1,7 @@
 """`tf-transformer train`."""
 
 import argparse
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,14 @@ from tf_transformer.commands.common.resolve import add_text, resolve
 from tf_transformer.commands.common.surviving_output import surviving_output
 from tf_transformer.config.overrides import settings_help
 from tf_transformer.config.training import STRATEGIES
-from tf_transformer.data.corpora import check_training_splits, is_prepared
+from tf_transformer.data.corpora import check_training_splits, direction_of, directions, is_drawn, is_prepared
 from tf_transformer.errors import InputError
 from tf_transformer.storage.atomic import REPLACED, refuse_inside
 
 if TYPE_CHECKING:
     from tf_transformer.runs.directory import RunDirectory
+
+log = logging.getLogger(__name__)
 
 SUMMARY = "Train a translator on parallel text, or continue a run that the same command started."
 EXAMPLE = "tf-transformer train --data toy --vocab-size 1000 --max-steps 1200 --run-dir runs/toy"
@@ -95,6 +98,21 @@ def _check_without_tensorflow(resolved: config.Config, options: argparse.Namespa
         Path(resolved.tokenizer.file).open("rb").close()
     if found and not options.overwrite:
         found.refuse_differences(found.differences(resolved))
+    _warn_of_languages(resolved)
+
+
+def _warn_of_languages(resolved: config.Config) -> None:
+    """Warn of text whose languages nobody names, and of text that is read in the other direction than the base's."""
+    from tf_transformer.runs.directory import RunDirectory
+
+    data = resolved.data
+    if is_drawn(data) and not (data.source and data.target) and None in directions(data):
+        log.warning("the languages are not known: give --source and --target, if the model is to be served by them")
+    if resolved.training.init_from:
+        base = RunDirectory(resolved.training.init_from)
+        own = direction_of(base.config.data)
+        if own and not base.languages and direction_of(data) == own[::-1]:
+            log.warning("%s translates from %s to %s, and this text is read the other way", base.path, *own)
 
 
 def _is_kept(run: "RunDirectory", resolved: config.Config) -> bool:

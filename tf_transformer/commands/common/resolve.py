@@ -10,7 +10,7 @@ from tf_transformer import config
 from tf_transformer.commands.common.options import DATA_HELP, add_settings, settings_given
 from tf_transformer.config.idle import without_effect
 from tf_transformer.config.overrides import read_toml
-from tf_transformer.data.corpora import has_columns, is_drawn, is_prepared
+from tf_transformer.data.corpora import column_languages, has_columns, is_drawn, is_prepared
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
 
@@ -88,6 +88,9 @@ def resolve(options: argparse.Namespace, run_dir: str | None = None) -> Resolved
     for key in ("input_vocab_size", "target_vocab_size"):
         if (size := getattr(resolved.model, key)) is not None:
             raise InputError(f"model.{key} comes from the tokenizer: set tokenizer.vocab_size. Received: {size}")
+    if resolved.data.columns and not (resolved.data.source or resolved.data.target):
+        source, target = column_languages(resolved.data.columns)
+        resolved = config.override(resolved, {"data": {"source": source, "target": target}})
     warn_of_idle(resolved, given)
     return Resolved(resolved, finds_batches)
 

@@ -1,5 +1,6 @@
 """Parallel text from several sources, with one class for each kind of corpus."""
 
+from tf_transformer.data.corpora.columns import column_languages
 from tf_transformer.data.corpora.files import ENDINGS
 from tf_transformer.data.corpora.languages import Direction, direction_of, without_direction
 from tf_transformer.data.corpora.opening import (
@@ -31,6 +32,7 @@ __all__ = [
     "absolute",
     "check_scores",
     "check_training_splits",
+    "column_languages",
     "direction_of",
     "directions",
     "has_columns",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tf_transformer.config import DataConfig
-from tf_transformer.data.corpora.languages import is_language, language_named
+from tf_transformer.data.corpora.languages import Direction, is_language, language_named, normal_code
 from tf_transformer.errors import InputError
 
 SCORE = "score"
@@ -150,6 +150,18 @@ def parsed(columns: str) -> dict[str, str]:
             f"such as en=2,de=3 or en=English,de=German. Received: {columns!r}"
         )
     return found
+
+
+def column_languages(columns: str) -> Direction | tuple[None, None]:
+    """Return the languages that `data.columns` names, source and target, or None for both if they are no known ones.
+
+    Raises:
+        InputError: as `parsed`.
+    """
+    given = [language for language in parsed(columns) if language != SCORE]
+    codes = [language_named(language) for language in given]
+    source, target = (one if normal_code(one) == code else code for one, code in zip(given, codes, strict=True))
+    return (source, target) if source and target else (None, None)
 
 
 def _unclear(name: str, why: str, lines: Sequence[Sequence[str]], data: DataConfig) -> InputError:
