@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = "tf_transformer"
 NO_TEST = 5
 """What pytest ends with if it finds none."""
-SECONDS = 1800
+SECONDS = {"not long": 600, "long": 1800}
 """More than the tests of an area take: a mutant that loops for ever is noticed, too."""
 
 
@@ -71,7 +71,7 @@ def passes(copy: Path, tests: list[str], kind: str) -> bool:
     environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", kind, *tests]
     try:
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=SECONDS, check=False)
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=SECONDS[kind], check=False)
     except subprocess.TimeoutExpired:
         return False
     if done.returncode == NO_TEST:
