@@ -68,10 +68,10 @@ def copied(folder: Path) -> Path:
 
 def passes(copy: Path, tests: list[str], kind: str) -> bool:
     """Say whether all tests of a kind, "long" or "not long", pass in time."""
-    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    seconds, environment = SECONDS[kind], os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", kind, *tests]
     try:
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=SECONDS[kind], check=False)
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         return False
     if done.returncode == NO_TEST:
