@@ -190,3 +190,12 @@ def test_keras_padding_masks_go_through_the_layers_of_a_decoder():
         found.append((x[:, :T], keras.layers.GlobalAveragePooling1D()(x)))
     for short, long in zip(*found, strict=True):
         np.testing.assert_allclose(long, short, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_dropout_is_on_the_output_of_the_sub_layer_alone(norm):
+    residual = Residual(0.999, norm=norm)
+    x = np.random.default_rng(0).normal(size=(2, 3, 5)).astype("float32")
+    residual.build(x.shape)
+    kept = residual.add_and_norm(x, np.zeros_like(x), training=True)
+    np.testing.assert_allclose(kept, x if norm == "pre" else residual.norm(x), rtol=1e-6)
