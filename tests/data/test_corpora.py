@@ -221,7 +221,7 @@ def test_more_is_held_out_of_the_same(tsv: DataConfig) -> None:
         (b"a\tb\n\xe4\tb\n", "train", ["pairs.tsv, line 2: not UTF-8"]),
         ("a\tb\n", "dev", ["unknown split 'dev'", "pairs.tsv", "test, train, val"]),
         ("a\tb\n", "val", ["no pair in split 'val'", "data.held_out=0.02", "--validation-data"]),
-        ("a\tb\nc\td\ne\tf\n", "test", ["too few pairs for data.held_out=0.02", "--set data.held_out="]),
+        ("a\tb\nc\td\ne\tf\n", "test", ["too few different sources for data.held_out=0.02", "--set data.held_out="]),
         ("", "train", ["no pair in split 'train'", "pairs.tsv is empty"]),
         ("", "val", ["pairs.tsv is empty"]),
         (b"\x1f\x8bX", "train", ["pairs.tsv is a gzip file", "end in .gz"]),

@@ -173,6 +173,8 @@ def test_markup_is_the_same_after_a_translation(content: str) -> None:
         ("One thing", "- ein Ding", "\\- ein Ding"),
         ("One thing", "# Ding", "\\# Ding"),
         ("One thing", "*ein* [Ding](x) <b>", "\\*ein\\* \\[Ding\\](x) \\<b\\>"),
+        ("One thing\n===", "| ein Ding", "| ein Ding\n==="),
+        ("One thing\n---", "| ein Ding", "One thing\n---"),  # which would be a table, with a backslash as well
         ("| a |\n|-|\n| One thing |", "ein | Ding", "| a |\n|-|\n| ein \\| Ding |"),
         ("See **it** now", "Jetzt <g1>es</g1> sehen", "Jetzt **es** sehen"),
         ("See **it** now", "请看<g1>这个。</g1>谢谢", "请看<strong>这个。</strong>谢谢"),

@@ -298,7 +298,7 @@ def test_the_page_names_every_corpus_and_no_folder_of_whoever_trained(copy_expor
     corpora = {"corpus": "/home/someone/secret/news", "extra_corpora": ["/mnt/crawled.tsv.gz", "tfds:ted/pt_to_en"]}
     description["config"]["data"] |= corpora
     page = card("1", description, "x.json", {})
-    assert "| Trained on | news and crawled.tsv.gz and tfds:ted/pt_to_en: 20,000 pairs |" in page
+    assert "| Trained on | news, crawled.tsv.gz and tfds:ted/pt_to_en: 20,000 pairs |" in page
     assert not any(part in page for part in ("someone", "secret", "/mnt"))
 
 

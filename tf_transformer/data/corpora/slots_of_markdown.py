@@ -32,9 +32,10 @@ BLOCKS = {
     "heading_open": ("# {}", 1, 3),
     "th_open": ("|{}|\n|-|", 1, 9),
     "td_open": ("|a|\n|-|\n|{}|", 2, 16),
-    "setext": ("{}\n=", 1, 3),
+    "=": ("{}\n=", 1, 3),
+    "-": ("{}\n---", 1, 3),  # which may become a table
 }
-"""A block for a text, how many texts it has and how many tokens, by what opens it; others are paragraphs."""
+"""A block for a text, its number of texts and of tokens, by what opens or underlines it; others are paragraphs."""
 PARAGRAPH = ("{}", 1, 3)
 STRESS = ("<em>", "<strong>", "<s>")
 ATTEMPTS = [(False, False, False), (False, False, True), (False, True, True), (True, False, True), (True, True, True)]
@@ -105,7 +106,7 @@ class _Reader:
                 continue
             opening = tokens[number - 1]
             is_cell = opening.type in ("th_open", "td_open")
-            kind = "setext" if opening.markup and opening.markup in "=-" else opening.type
+            kind = opening.markup if opening.markup and opening.markup in "=-" else opening.type
             starts = self._in_line(token.content, cell) if is_cell else self._in_lines(token.content, first)
             if not starts:
                 continue
