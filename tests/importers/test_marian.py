@@ -22,6 +22,7 @@ from tf_transformer.importers.opening import import_model
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import build_model, weights
 from tf_transformer.tokenizers import Tokenizer
+from tf_transformer.tokenizers.normalization import is_blank
 from tf_transformer.translation.exported import ExportedTranslator
 
 
@@ -177,6 +178,7 @@ def test_any_text_becomes_the_same_ids(marian, imported, front, text):
     end = text.find("<<") + 2 if text.startswith(">>") and "<<" in text else 0
     pieces = [*([text[:end]] if end else []), *processor.encode(text[end:], out_type=str)]
     theirs = [ours[vocabulary.get(piece, vocabulary["<unk>"])] for piece in pieces]
+    theirs = [] if is_blank(text) else theirs  # text that nobody sees is none for us
     assert _tokenizer(imported).tokenize([text]).to_list() == _tokenizer(imported).encode([text]) == [theirs]
 
 

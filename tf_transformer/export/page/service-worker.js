@@ -40,6 +40,11 @@ async function kept(event) {
   if (known) return known;
   const response = await fetch(event.request);
   // What breaks off, or has no room, is not kept.
-  if (response.ok) event.waitUntil(cache.put(event.request, response.clone()).catch(() => {}));
+  if (response.ok) {
+    const copy = response.clone();
+    // Who finds the file damaged forgets it only when it is kept, because the lock goes round in turn.
+    const keep = navigator.locks.request(event.request.url, () => cache.put(event.request, copy));
+    event.waitUntil(keep.catch(() => {}));
+  }
   return response;
 }

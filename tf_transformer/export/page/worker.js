@@ -33,9 +33,11 @@ function load() {
   return loaded;
 }
 
-/** Forget a file that came damaged, where the service worker has kept it. @param {URL} file */
+/** Forget a file that came damaged, where the service worker has kept it or is about to. @param {URL} file */
 async function forget(file) {
-  for (const name of await caches.keys()) await (await caches.open(name)).delete(file);
+  await navigator.locks.request(file.href, async () => {
+    for (const name of await caches.keys()) await (await caches.open(name)).delete(file);
+  });
 }
 
 /** @param {Asked} asked @returns {Promise<any>} */
