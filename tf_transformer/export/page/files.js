@@ -14,7 +14,9 @@ export function reader(folder, received = () => {}) {
     const fail = (/** @type {string} */ why) => {
       throw new Error(`${name} cannot be loaded: ${why}.`);
     };
-    const response = await fetch(new URL(name, folder)).catch(() => fail("the web server does not answer"));
+    // The browser asks the server whether what it has kept is still right: another file may be there by now.
+    const asked = fetch(new URL(name, folder), {cache: "no-cache"});
+    const response = await asked.catch(() => fail("the web server does not answer"));
     if (!response.ok || !response.body) return fail(`the web server answers with status ${response.status}`);
     const parts = [];
     const stream = response.body.getReader();
