@@ -238,9 +238,9 @@ def test_replicas_draw_different_dropout_masks(in_fresh_process):
 def test_any_model_and_loss_that_is_a_sum_will_do():
     """The loss that Keras keeps is that of the batch, in parts too."""
     keras.utils.set_random_seed(3)
-    x = np.random.default_rng(0).normal(size=(6, 5)).astype("float32")
+    x = np.random.default_rng(0).normal(size=(7, 5)).astype("float32")
     y = x.sum(axis=1, keepdims=True)
-    data = tf.data.Dataset.from_tensors((x, y, np.full(6, 1 / 6, "float32")))
+    data = tf.data.Dataset.from_tensors((x, y, np.full(7, 1 / 7, "float32")))
     logged = []
     for part_tokens in (None, 10):  # at once, and in parts of two rows of five numbers
         dense = keras.layers.Dense(1, kernel_initializer="ones")
