@@ -98,7 +98,8 @@ def _check_without_tensorflow(resolved: config.Config, options: argparse.Namespa
         Path(resolved.tokenizer.file).open("rb").close()
     if found and not options.overwrite:
         found.refuse_differences(found.differences(resolved))
-    _warn_of_languages(resolved)
+    else:
+        _warn_of_languages(resolved)
 
 
 def _warn_of_languages(resolved: config.Config) -> None:
