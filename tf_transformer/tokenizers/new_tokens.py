@@ -48,7 +48,7 @@ def language_tokens(vocabulary: Vocabulary, languages: Mapping[str, str]) -> lis
         id = vocabulary.languages[old]
         is_bare = vocabulary.pieces[id] == old
         tokens.append(NewToken(language_pieces(new)[is_bare], (id,), is_language=True))
-    there = {vocabulary.processor.id_to_piece(i) for i in range(vocabulary.processor.vocab_size())}
+    there = _pieces_of(vocabulary)
     if found := {token.piece for token in tokens} & there:
         raise InputError(f"the tokenizer has the piece {min(found)!r}: give the language another name")
     return tokens
@@ -115,6 +115,12 @@ def learned_pieces(vocabulary: Vocabulary, sentences: Iterable[str], number: int
     return learned
 
 
+def _pieces_of(vocabulary: Vocabulary) -> set[str]:
+    """Return all pieces of the SentencePiece model, also those that are not in use."""
+    processor = vocabulary.processor
+    return {processor.id_to_piece(i) for i in range(processor.vocab_size())}
+
+
 def _least_score(vocabulary: Vocabulary) -> float:
     processor = vocabulary.processor
     return min((processor.get_score(i) for i in range(END + 1, vocabulary.vocab_size)), default=0.0)
@@ -131,7 +137,7 @@ def _characters(vocabulary: Vocabulary, words: Counter[str], number: int) -> lis
     for word, count in words.items():
         for character in word:
             counts[character] += count
-    there = {vocabulary.processor.id_to_piece(i) for i in range(vocabulary.processor.vocab_size())}
+    there = _pieces_of(vocabulary)
     missing = [
         character
         for character, count in counts.most_common()
@@ -153,7 +159,7 @@ def _joined(vocabulary: Vocabulary, words: Counter[str], number: int, characters
     is_bpe, least = vocabulary.model_type == BPE, _least_score(vocabulary)
     scores = {piece: vocabulary.processor.get_score(id) for piece, id in ids.items()}
     parts = {piece: (id,) for piece, id in ids.items()} | {token.piece: token.parts for token in characters}
-    there = {vocabulary.processor.id_to_piece(i) for i in range(vocabulary.processor.vocab_size())}
+    there = _pieces_of(vocabulary)
     joins = Joins(cut, list(words.values()), {piece for piece, id in ids.items() if id == UNKNOWN})
     learned: list[NewToken] = []
     for (left, right), piece in joins.best(there, number):

@@ -45,7 +45,7 @@ TRANSLATE = """async ([texts, size, beam]) => {
 def first(text: str) -> dict[str, float]:
     """Return the seconds from the address to a translation: of a browser that has no file, and of one that has all."""
     context, took = chromium.new_context(), []
-    for _ in range(2):
+    for _ in range(3):  # the service worker keeps what is asked for after the first time
         page, start = context.new_page(), time.perf_counter()
         page.goto(address)
         page.fill("#text", text)
@@ -55,7 +55,7 @@ def first(text: str) -> dict[str, float]:
         page.evaluate("navigator.serviceWorker.ready.then(() => {})")
         page.close()
     context.close()
-    return {"empty": took[0], "kept": took[1]}
+    return {"empty": took[0], "kept": took[2]}
 
 
 page = chromium.new_page()

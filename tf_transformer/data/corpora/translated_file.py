@@ -54,6 +54,7 @@ PACKAGES = (
     Package((".odp",), re.compile(r"content\.xml"), slots_of_odf.parts_of),
 )
 PACKED_TEXT = tuple(ending for kind in PACKAGES for ending in kind.endings)
+"""The endings of the packages."""
 KINDS = (
     XLIFF,
     (".po",),
