@@ -268,20 +268,19 @@ def _refuse_five(number: int) -> None:
 def test_equal_pairs_are_found_as_a_dictionary_finds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duplicates, "AT_ONCE", 97)
     chosen = random.Random(3)
-    chunks = [[(chosen.choice("abcdefgh") * 3, chosen.choice("xyz")) for _ in range(n)] for n in (53, 0, 131, 17)]
+    chunks = [[(chosen.choice("abcdefgh") * 3, chosen.choice("xyz")) for _ in range(n)] for n in (53, 29, 131, 17, 0)]
     for number, chunk in enumerate(chunks):
-        hashing = duplicates.Hashing(tmp_path, ("",))
-        task = SimpleNamespace(
-            number=number, corpus=0, chunk=SimpleNamespace(digest=lambda: "", read=lambda c=chunk: (Pairs.of(c), 0))
-        )
+        hashing = duplicates.Hashing(tmp_path, ("en-de", "de-en"))
+        text = SimpleNamespace(digest=lambda: "", read=lambda c=chunk: (Pairs.of(c), 0))
+        task = SimpleNamespace(number=number, corpus=number % 2, chunk=text)
         hashing(task)  # type: ignore[arg-type]
     found = duplicates.duplicates_in([hashing.place(number) for number in range(len(chunks))])
-    seen: set[tuple[str, str]] = set()
-    for chunk, bits in zip(chunks, found, strict=True):
+    seen: set[tuple[int, str, str]] = set()
+    for number, (chunk, bits) in enumerate(zip(chunks, found, strict=True)):
         expected = []
         for pair in chunk:
-            expected.append(pair in seen)
-            seen.add(pair)
+            expected.append((number % 2, *pair) in seen)
+            seen.add((number % 2, *pair))
         assert np.unpackbits(bits, count=len(chunk)).astype(bool).tolist() == expected
 
 

@@ -237,14 +237,16 @@ def plain_search(table, limit, width, alpha, is_enough=lambda length, live, fina
     return final
 
 
-def test_where_short_ones_are_preferred_a_longer_one_may_follow():
-    """Penalised as at the limit, the hypothesis that goes on could not win; as at its next token, it does."""
+@pytest.mark.parametrize("alpha", [-2.0, 2.0])
+def test_what_the_penalty_prefers_is_found_among_later_ones(alpha):
+    """By its length, 2 or 6, the second hypothesis beats the end; by the length of the other it could not."""
+    length = 2 if alpha < 0 else 6
     table = np.full((1, 6, 6, 6), -9.0)
-    table[0, 0, START, [END, 4]] = np.log([0.35, 0.65])
-    table[0, 1, 4, END] = 9.0
-    [[(ids, score, _)]] = search(beam_search, table, [6], width=2, alpha=-2.0)
-    expected_score, expected_ids, _ = exhaustive(table[0], 6, alpha=-2.0)[0]
-    assert ids == expected_ids == [4, END]
+    table[0, 0, START, [0, END, 4]] = np.log([1e-9, 0.35, 0.65] if alpha < 0 else [0.45, 0.35, 0.2])
+    table[0, 1 : length - 1, 4, 4] = table[0, length - 1, 4, END] = 9.0
+    [[(ids, score, _)]] = search(beam_search, table, [6], width=2, alpha=alpha)
+    expected_score, expected_ids, _ = exhaustive(table[0], 6, alpha)[0]
+    assert ids == expected_ids == [4] * (length - 1) + [END]
     assert score == pytest.approx(expected_score, abs=1e-4)
 
 
@@ -321,6 +323,10 @@ def test_rules():
         before = [START, *ids[:-1]]
         scored = sum(log_softmax(table[0, t, before[t]])[token] for t, token in enumerate(ids))
         assert total == pytest.approx(scored, abs=1e-4)  # of all tokens, those that may not be written among them
+        strict = RULES._replace(banned=(6,), min_length=9, no_repeat_ngram=1)
+        [[(ids, _, _)]] = search(method, table, [5], strict, prefix=[[6, 6, 0]], **width)
+        assert ids[:2] == [6, 6]  # what is asked for is written, whatever the rules are
+        assert 6 not in ids[2:]
 
 
 def test_a_repeated_token_is_an_ngram_of_one():
