@@ -108,8 +108,10 @@ class TokenAccuracy(keras.metrics.Mean):
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add labels [B, T] under logits [B, T, V]; weights are ignored, because padding is excluded anyway."""
         logits = ops.cast(y_pred, "float32")
-        is_right = take_labels(y_true, logits) >= ops.max(logits, axis=-1)  # a tie counts as right
-        super().update_state(*_flat(is_right, y_true))
+        logits = ops.reshape(logits, (-1, logits.shape[-1]))  # so TensorFlow shares this maximum with that of the loss
+        labels = ops.reshape(y_true, (-1,))
+        is_right = take_labels(labels, logits) >= ops.max(logits, axis=-1)  # a tie counts as right
+        super().update_state(*_flat(is_right, labels))
 
 
 def _flat(values: Any, labels: Any) -> tuple[Any, Any]:
