@@ -34,12 +34,33 @@ def test_the_batches_do_not_depend_on_the_number_of_replicas(lengths, batch_toke
     assert others == [one, one]
 
 
-def pairs_of(n, seed=0):
+def test_shuffled_batches_are_in_no_order_of_length_and_share_other_pairs():
+    """Of four lengths, each with the same number of pairs: so all plans have batches of the same widths."""
+    lengths = np.repeat([5, 11, 17, 23], 41)
+    in_order, *shuffled = (
+        plan(lengths, lengths, 97, rng=seed and np.random.default_rng(seed)) for seed in (None, 3, 5)
+    )
+    widths = [[lengths[batch].max() for batch in batches] for batches in (in_order, *shuffled)]
+    assert widths[0] == sorted(widths[0]) == sorted(widths[1]) == sorted(widths[2])
+    assert widths[1] != widths[0]
+    assert widths[2] != widths[1]
+    together = [{frozenset(batch.tolist()) for batch in batches} for batches in shuffled]
+    assert not together[0] & together[1]
+
+
+def test_source_lengths_change_little_from_pair_to_pair_even_between_bands():
+    """So that a batch which begins in one band of target lengths and ends in the next is narrow too."""
+    sources, targets = np.random.default_rng(7).integers(1, 41, (2, 2003))
+    order = np.concatenate(plan(sources, targets, 397, mixed=1))
+    assert np.abs(np.diff(sources[order])).max() < 13
+
+
+def pairs_of(n, seed=0, **facts):
     rng = np.random.default_rng(seed)
     sides = [[[*rng.integers(4, 97, rng.integers(1, 23)), END] for _ in range(n)] for _ in "st"]
     lengths = np.array([list(map(len, side)) for side in sides], np.uint16).T
     ids = np.concatenate([row for pair in zip(*sides, strict=True) for row in pair]).astype(np.uint16)
-    return TokenPairs.of(ids, lengths)
+    return TokenPairs.of(ids, lengths, **facts)
 
 
 def rows_of(batches):
@@ -166,16 +187,33 @@ def test_corpora_are_mixed_in_every_window(monkeypatch):
     assert [b.tolist() for b in found] != [b.tolist() for b in windows.windows_of(pairs, 5, 1)]
 
 
+@pytest.mark.parametrize("weight", [0.5, 1 / 3, 2.5])
+def test_an_epoch_sees_a_pair_as_often_as_its_weight_says(weight):
+    """Give or take one, and so do the epochs that make a whole number, together."""
+    batches = Batches(pairs_of(102), 97, seed=7, weights=[weight])
+    total = np.zeros(102, int)
+    for epoch in range(round(1 / (weight % 1))):
+        batches.start_epoch(epoch)
+        seen = np.bincount(np.concatenate(list(batches.rows())), minlength=102)
+        assert set(seen) == {int(weight), int(weight) + 1}
+        assert seen.sum() == pytest.approx(102 * weight, abs=1)
+        total += seen
+    assert len(set(total)) == 1
+
+
+@pytest.mark.parametrize("has_languages", [False, True])
 @pytest.mark.parametrize("replicas", [1, 3])
-def test_weights_make_a_sum_the_mean_over_tokens(replicas):
-    batches = Batches(pairs_of(101), 97, multiple_of=replicas, seed=7)
+def test_weights_make_a_sum_the_mean_over_tokens(replicas, has_languages):
+    """The token of the language, which comes first, is given and not learned."""
+    batches = Batches(pairs_of(101, has_languages=has_languages), 97, multiple_of=replicas, seed=7)
     for i, ((source, _), labels, weight) in enumerate(batches.dataset()):
         tokens = (labels.numpy() != PAD).sum(axis=1)
         assert (weight.numpy() * tokens).sum() == pytest.approx(1)
         assert batches.target_tokens(i) == tokens.sum()
         assert ((source.numpy() != PAD).any(axis=1) == (weight.numpy() > 0)).all()
         assert (source.numpy() != PAD).any(axis=0).all()  # no wider than its longest row
-        assert (labels.numpy() != PAD).any(axis=0).all()
+        assert (labels.numpy()[:, int(has_languages) :] != PAD).any(axis=0).all()
+        assert not has_languages or (labels.numpy()[:, 0] == PAD).all()
 
 
 def test_a_pair_longer_than_a_batch_is_refused():
