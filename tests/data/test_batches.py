@@ -131,6 +131,8 @@ def test_an_epoch_may_be_entered_in_its_middle(window):
             batches.start_epoch(3)
             expected = rows_by_batch(batches)
         assert rows_by_batch(other) == expected
+        batches.consumed, other.consumed = i + 2, 1
+        assert i + 2 > len(whole) or other.place == batches.place
         assert [other.target_tokens(j) for j in range(len(expected))] == [
             sum(len(target) for _, target, _ in rows) for rows in expected
         ]
