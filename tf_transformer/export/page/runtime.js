@@ -1,5 +1,6 @@
 /** LiteRT as this browser can run it. */
 
+import {Damaged} from "./files.js";
 import {LiteRT} from "./litert.js";
 
 const SIMD = [
@@ -19,6 +20,12 @@ export function build() {
   for (const [name, isThere] of Object.entries(needed)) {
     if (!isThere) throw new Error(`This browser is too old: it has no ${name}, which the translator needs.`);
   }
+  try {
+    new WebAssembly.Module(new Uint8Array(SIMD));
+  } catch {
+    // It is valid, so what is left is a rule against it.
+    throw new Error("The web server forbids WebAssembly: its Content-Security-Policy needs script-src 'wasm-unsafe-eval'.");
+  }
   return runs(RELAXED_SIMD) ? "relaxed" : "plain";
 }
 
@@ -30,6 +37,9 @@ function runs(module) {
 /** @param {import("./files.js").Read} read @returns {Promise<LiteRT>} */
 export async function startLiteRT(read) {
   const name = build();
-  const [script, binary] = await Promise.all([import(`./runtime/${name}.js`), read(`runtime/${name}.wasm.gz`)]);
+  const file = `runtime/${name}.wasm.gz`;
+  const [script, binary] = await Promise.all([import(`./runtime/${name}.js`), read(file)]);
+  // A web server may send a page of its own instead of a file.
+  if (String.fromCharCode(...binary.subarray(0, 4)) !== "\0asm") throw new Damaged(file);
   return LiteRT.start(script.default, /** @type {ArrayBuffer} */ (binary.buffer));
 }
