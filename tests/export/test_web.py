@@ -564,6 +564,32 @@ def test_a_web_server_that_holds_back_files_about_the_page_keeps_none_from_it(ch
     expect(page.locator("#translation")).to_have_text(COPIED[1], timeout=MILLISECONDS)
 
 
+@pytest.mark.long
+@needs_litert
+def test_a_newer_export_is_shown_the_second_time_that_it_is_there(changed, page):
+    folder = changed("README.md", lambda content: content)
+    with serve(folder) as address:
+        page.goto(address)
+        translate(page, COPIED[0])
+        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+        index = folder / "index.html"
+        index.write_text(index.read_text("utf-8").replace("<h1>Translate", "<h1>Newer"), "utf-8")
+        (folder / web.CONTENTS).unlink()
+        (folder / web.CONTENTS).write_text(web._contents(folder), "utf-8")
+        page.reload()
+        page.evaluate(
+            """async () => {
+              const registration = await navigator.serviceWorker.ready;
+              while (!registration.waiting) await new Promise((resolve) => setTimeout(resolve, 50));
+            }"""
+        )
+        expect(page.locator("h1")).to_have_text("Translate")
+        page.reload()
+        expect(page.locator("h1")).to_have_text("Newer", timeout=MILLISECONDS)
+        translate(page, COPIED[1])
+        expect(page.locator("#translation")).to_have_text(COPIED[1], timeout=MILLISECONDS)
+
+
 @needs_litert
 def test_a_service_worker_that_does_not_start_is_not_waited_for(exported_copy, page):
     page.add_init_script("ServiceWorkerContainer.prototype.register = () => new Promise(() => {})")

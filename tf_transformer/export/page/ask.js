@@ -124,7 +124,8 @@ async function serviceWorker() {
 /** Start the service worker, and wait the first time until it is in charge, to keep the model when it comes. */
 async function inCharge() {
   const address = new URL("service-worker.js", import.meta.url);
-  const {installing} = await navigator.serviceWorker.register(address, {updateViaCache: "none"});
+  const {installing, waiting} = await navigator.serviceWorker.register(address, {updateViaCache: "none"});
+  if (waiting) return renew(waiting);
   if (navigator.serviceWorker.controller || !installing) return;
   await new Promise((resolve, reject) => {
     installing.addEventListener("statechange", () => {
@@ -132,4 +133,13 @@ async function inCharge() {
       if (installing.state === "redundant") reject(new Error("the browser cannot keep its files"));
     });
   });
+}
+
+/** Show a newer version of the page, which came while this one was shown before. @param {ServiceWorker} waiting */
+async function renew(waiting) {
+  const changed = new Promise((resolve) => navigator.serviceWorker.addEventListener("controllerchange", resolve));
+  waiting.postMessage("take over");
+  await changed;
+  location.reload();
+  await new Promise(() => {}); // nothing is loaded for this one
 }
