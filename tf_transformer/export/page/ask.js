@@ -112,7 +112,9 @@ function start(total) {
 
 /** Let the page work without a network once it is loaded, where the browser has service workers. */
 async function serviceWorker() {
-  if (!("serviceWorker" in navigator)) return;
+  if (!("serviceWorker" in navigator)) {
+    return console.info("The page will not work without a network: service workers need https:// or localhost.");
+  }
   const late = new Promise((_, reject) => {
     setTimeout(() => reject(new Error("its service worker does not start")), PATIENCE);
   });
