@@ -515,6 +515,15 @@ def test_a_page_that_comes_instead_of_a_file_is_said(changed, page, file):
         expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
 
 
+@needs_litert
+def test_a_browser_with_no_memory_is_said(changed, page):
+    none = b"WebAssembly.instantiate = () => Promise.reject(new RangeError('Out of memory'));\n"
+    with serve(changed("worker.js", lambda content: none + content)) as address:
+        page.goto(address)
+        said = "The model needs more memory than the browser gives to a page."
+        expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
+
+
 FORBIDDEN = "The web server forbids WebAssembly: its Content-Security-Policy needs script-src 'wasm-unsafe-eval'."
 RULES = {"'self'": ("problem", FORBIDDEN), "'self' 'wasm-unsafe-eval'": ("translation", COPIED[0])}
 

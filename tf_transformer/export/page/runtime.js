@@ -1,7 +1,7 @@
 /** LiteRT as this browser can run it. */
 
 import {Damaged} from "./files.js";
-import {LiteRT} from "./litert.js";
+import {LiteRT, TooLarge} from "./litert.js";
 
 const SIMD = [
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11,
@@ -41,5 +41,7 @@ export async function startLiteRT(read) {
   const [script, binary] = await Promise.all([import(`./runtime/${name}.js`), read(file)]);
   // A web server may send a page of its own instead of a file.
   if (String.fromCharCode(...binary.subarray(0, 4)) !== "\0asm") throw new Damaged(file);
-  return LiteRT.start(script.default, /** @type {ArrayBuffer} */ (binary.buffer));
+  return LiteRT.start(script.default, /** @type {ArrayBuffer} */ (binary.buffer)).catch((error) => {
+    throw /memory/iu.test(String(error)) ? new TooLarge() : error;
+  });
 }
