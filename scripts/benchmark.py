@@ -6,6 +6,9 @@ times better than it ours is. Needs the extra `bench`; `serving`, which has no p
 
 `--quick` takes at most 5 minutes on 2 cores, and the peers that are there: one table, beside the documented figures.
 
+transformers.js takes npm, `npm install --prefix FOLDER @huggingface/transformers@4.3.2`, and in the environment of
+`--transformers` what converts the model: `VENV/bin/pip install optimum-onnx onnxruntime torch sentencepiece protobuf`.
+
 OpenNMT-tf ends at TensorFlow 2.13 and takes an environment of its own: `python3.11 -m venv VENV`, then
 `VENV/bin/pip install OpenNMT-tf==2.32.0 tensorflow==2.13.1`, and here `--opennmt-tf VENV`.
 """
@@ -96,10 +99,11 @@ def arguments() -> argparse.Namespace:
     chosen = parser.add_argument_group("decode-real, decode-browser, decode-pretrained and serving")
     chosen.add_argument("--run-dir", type=Path, help="a trained model")
     chosen.add_argument("--sentences", type=Path, help="what it translates, a line each")
-    chosen = parser.add_argument_group("decode-pretrained")
+    chosen = parser.add_argument_group("decode-pretrained, and decode-browser beside transformers.js")
     chosen.add_argument("--pretrained", type=Path, metavar="FOLDER", help="of MarianMT, as transformers saves it")
     chosen.add_argument("--transformers", type=Path, metavar="VENV", help="an environment with it, and with torch")
-    chosen.add_argument("--tokens", type=int, metavar="N", help="of every translation (default: as the model ends)")
+    chosen.add_argument("--tokens", type=int, metavar="N", help="decode-pretrained: of every translation")
+    chosen.add_argument("--transformers-js", type=Path, metavar="FOLDER", help="decode-browser: where npm installed it")
     options = parser.parse_args()
     if options.quick:
         with_quick = {"quick", "work", "rounds", "threads", "json"}

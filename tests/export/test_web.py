@@ -316,21 +316,27 @@ def exported_copy(made_once, copy_run):
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """A plain web server: none that this project has. It breaks off in the middle of a file."""
+    """A plain web server: none that this project has. It breaks off in the middle of a file, or has rules."""
 
     breaks_off = None
+    rules = ""
 
     def copyfile(self, source, outputfile):
         content = source.read()
         outputfile.write(content[: len(content) // 2] if self.path == self.breaks_off else content)
+
+    def end_headers(self):
+        if self.rules:
+            self.send_header("Content-Security-Policy", self.rules)
+        super().end_headers()
 
     def log_message(self, *arguments):
         pass
 
 
 @contextlib.contextmanager
-def serve(folder, breaks_off=None):
-    handler = type("Handler", (Handler,), {"breaks_off": breaks_off})
+def serve(folder, **how):
+    handler = type("Handler", (Handler,), how)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
@@ -500,6 +506,111 @@ def test_a_download_that_breaks_off_is_said_and_tried_again(exported_copy, page)
     expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
 
 
+@needs_litert
+@pytest.mark.parametrize("file", ["runtime/relaxed.wasm.gz", "tf_transformer.json"])
+def test_a_page_that_comes_instead_of_a_file_is_said(changed, page, file):
+    with serve(changed(file, lambda content: b"<!doctype html>")) as address:
+        page.goto(address)
+        said = f"{file} is damaged or cut off. Load the page again."
+        expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
+
+
+@needs_litert
+def test_a_browser_with_no_memory_is_said(changed, page):
+    none = b"WebAssembly.instantiate = () => Promise.reject(new RangeError('Out of memory'));\n"
+    with serve(changed("worker.js", lambda content: none + content)) as address:
+        page.goto(address)
+        said = "The model needs more memory than the browser gives to a page."
+        expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
+
+
+FORBIDDEN = "The web server forbids WebAssembly: its Content-Security-Policy needs script-src 'wasm-unsafe-eval'."
+RULES = {"'self'": ("problem", FORBIDDEN), "'self' 'wasm-unsafe-eval'": ("translation", COPIED[0])}
+
+
+@needs_litert
+@pytest.mark.parametrize("scripts", RULES)
+def test_rules_of_the_web_server_are_kept_or_said(exported_copy, page, scripts):
+    where, what = RULES[scripts]
+    with serve(exported_copy, rules=f"default-src 'self'; script-src {scripts}") as address:
+        page.goto(address)
+        translate(page, COPIED[0])
+        expect(page.locator(f"#{where}")).to_have_text(what, timeout=MILLISECONDS)
+
+
+@needs_litert
+@pytest.mark.parametrize("way", ["Enter", "click"])
+def test_a_page_in_a_frame_that_may_send_no_form_translates(exported_copy, page, way):
+    with serve(exported_copy) as address:
+        page.goto(f"{address}README.md")
+        page.evaluate(
+            """() => new Promise((resolve) => {
+              const frame = Object.assign(document.createElement("iframe"), {src: "/", onload: resolve});
+              frame.sandbox = "allow-scripts allow-same-origin";
+              document.body.append(frame);
+            })"""
+        )
+        frame = page.frame_locator("iframe")
+        frame.locator("#text").fill(COPIED[0])
+        if way == "Enter":
+            frame.locator("#text").press("Enter")
+        else:
+            frame.get_by_role("button", name="Translate").click()
+        expect(frame.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+
+
+@needs_litert
+def test_a_web_server_that_holds_back_files_about_the_page_keeps_none_from_it(changed, page):
+    folder = changed("README.md", lambda content: content)
+    for name in ("README.md", "package.json"):
+        (folder / name).unlink()
+    with serve(folder) as address:
+        page.goto(address)
+        translate(page, COPIED[0])
+        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+    page.reload()  # the server is gone
+    translate(page, COPIED[1])
+    expect(page.locator("#translation")).to_have_text(COPIED[1], timeout=MILLISECONDS)
+
+
+@pytest.mark.long
+@needs_litert
+def test_a_newer_export_is_shown_the_second_time_that_it_is_there(changed, page):
+    folder = changed("README.md", lambda content: content)
+    with serve(folder) as address:
+        page.goto(address)
+        translate(page, COPIED[0])
+        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+        index = folder / "index.html"
+        index.write_text(index.read_text("utf-8").replace("<h1>Translate", "<h1>Newer"), "utf-8")
+        (folder / web.CONTENTS).unlink()
+        (folder / web.CONTENTS).write_text(web._contents(folder), "utf-8")
+        page.reload()
+        page.evaluate(
+            """async () => {
+              const registration = await navigator.serviceWorker.ready;
+              while (!registration.waiting) await new Promise((resolve) => setTimeout(resolve, 50));
+            }"""
+        )
+        expect(page.locator("h1")).to_have_text("Translate")
+        page.reload()
+        expect(page.locator("h1")).to_have_text("Newer", timeout=MILLISECONDS)
+        translate(page, COPIED[1])
+        expect(page.locator("#translation")).to_have_text(COPIED[1], timeout=MILLISECONDS)
+
+
+@needs_litert
+def test_a_service_worker_that_does_not_start_is_not_waited_for(exported_copy, page):
+    page.add_init_script("ServiceWorkerContainer.prototype.register = () => new Promise(() => {})")
+    page.clock.install()
+    with serve(exported_copy) as address:
+        page.goto(address)
+        translate(page, COPIED[0])
+        page.clock.fast_forward(10_000)
+        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+    assert any("its service worker does not start" in said for said in page.said)
+
+
 REFUSED = b"=> Promise.reject(new DOMException('', 'QuotaExceededError'));\n"
 
 
@@ -555,7 +666,8 @@ def test_a_worker_that_cannot_be_started_is_said(exported_copy, page):
     page.add_init_script("globalThis.Worker = class extends Worker { constructor() { super('nowhere.js'); } }")
     with serve(exported_copy) as address:
         page.goto(address)
-        said = "The translator has stopped: this browser cannot start it. Load the page again."
+        why = "the browser or a rule of the web server does not let it start"
+        said = f"The translator has stopped: {why}. Load the page again."
         for _ in range(2):
             expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
             translate(page, COPIED[0])

@@ -65,8 +65,9 @@ Written by tf_transformer {version} with TensorFlow {tensorflow}.
 |---|---|
 {summary}
 
-Any web server serves the folder, such as `python -m http.server` in it. A browser does not run it from a file without
-one. It needs nothing from elsewhere, and works without a network once it has been loaded from `https://` or localhost.
+Any web server serves the folder, such as `python -m http.server --bind 127.0.0.1` in it. A browser does not run it from
+a file without one. It needs nothing from elsewhere, and works without a network once it has been loaded from `https://`,
+localhost or 127.0.0.1.
 
 A page of your own translates like this:
 

@@ -20,6 +20,7 @@ SHARED = Path(__file__).parents[1] / "serving" / "http" / "page"
 """The page of the server, which is that of this export too. It asks a translator by `ask.js`, of which each has one."""
 RUNTIME = "runtime"
 CONTENTS = "contents.js"
+PAGE = (".html", ".css", ".js")
 BLANKS = INVISIBLE_CLASS.replace("\\x", "\\u")
 """The characters of a blank line, as JavaScript writes such a class."""
 
@@ -93,7 +94,9 @@ def _contents(folder: Path) -> str:
     for file in files:
         version.update(f"{file.relative_to(folder)}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     # A browser keeps the model when it loads it, and of LiteRT the one build that it loads.
-    now = [file for file in files if file.suffix != ".gz" and file.parent.name != RUNTIME]
+    # Nothing that it does not load: a web server that holds back README.md would make it keep none of them.
+    needed = [file for file in files if file.suffix in PAGE or file.name == OF_LITERT.name]
+    now = [file for file in needed if file.parent.name != RUNTIME]
     page = ["./", CONTENTS, *(file.relative_to(folder).as_posix() for file in now)]
     contents = {"version": version.hexdigest()[:16], "page": page}
     return f"self.CONTENTS = {json.dumps(contents, indent=1)};\n"

@@ -1,8 +1,11 @@
 /** What the page asks its translator, which is in a worker. A server's page has a module of the same name. */
 
+import {Damaged} from "./files.js";
 import {build} from "./runtime.js";
 
 export const WAITING = "It is being computed \u2026";
+/** Milliseconds that the page waits for its service worker. */
+const PATIENCE = 10_000;
 
 /** @typedef {{resolve: (answer: any) => void, reject: (error: Error) => void, part: (answer: any) => void}} Waiting */
 
@@ -35,7 +38,9 @@ async function begin() {
   await serviceWorker();
   const response = await fetch("tf_transformer.json").catch(() => null);
   if (!response?.ok) throw new Error("The page cannot load its model: is it still there?");
-  const {config, litert, web} = await response.json();
+  const {config, litert, web} = await response.json().catch(() => {
+    throw new Damaged("tf_transformer.json");
+  });
   const needed = ["model.tflite", `runtime/${name}.wasm`, ...new Set(litert.tokenizers)].map((file) => `${file}.gz`);
   start(needed.reduce((sum, file) => sum + web.sizes[file], 0));
   ask("load", "", {}, new AbortController().signal).catch((error) => void showProblem(error.message));
@@ -80,10 +85,10 @@ function showProblem(message) {
 
 /** Start the worker, and show how much it has loaded. @param {number} total bytes */
 function start(total) {
+  const thread = new Worker(new URL("worker.js", import.meta.url), {type: "module"});
   const bar = Object.assign(document.createElement("progress"), {max: total, value: 0, id: "loading"});
   bar.setAttribute("aria-label", "Loading the translator");
   document.getElementById("model")?.after(bar);
-  const thread = new Worker(new URL("worker.js", import.meta.url), {type: "module"});
   started(thread);
   thread.addEventListener("message", ({data}) => {
     if (data.received) bar.value = Math.min(bar.value + data.received, total);
@@ -97,7 +102,8 @@ function start(total) {
   });
   thread.addEventListener("error", (event) => {
     event.preventDefault();
-    broken = new Error(`The translator has stopped: ${event.message ?? "this browser cannot start it"}. Load the page again.`);
+    const why = event.message ?? "the browser or a rule of the web server does not let it start";
+    broken = new Error(`The translator has stopped: ${why}. Load the page again.`);
     for (const {reject} of waiting.values()) reject(broken);
     waiting.clear();
     bar.remove();
@@ -106,18 +112,36 @@ function start(total) {
 
 /** Let the page work without a network once it is loaded, where the browser has service workers. */
 async function serviceWorker() {
-  if (!("serviceWorker" in navigator)) return;
-  try {
-    const address = new URL("service-worker.js", import.meta.url);
-    const {installing} = await navigator.serviceWorker.register(address, {updateViaCache: "none"});
-    if (navigator.serviceWorker.controller || !installing) return;
-    // The first time, it must be in charge before the model is loaded, to keep what comes.
-    await new Promise((resolve) => {
-      installing.addEventListener("statechange", () => {
-        if (["activated", "redundant"].includes(installing.state)) resolve(null);
-      });
-    });
-  } catch (error) {
-    console.info("The page will not work without a network:", error);
+  if (!("serviceWorker" in navigator)) {
+    return console.info("The page will not work without a network: service workers need https:// or localhost.");
   }
+  const late = new Promise((_, reject) => {
+    setTimeout(() => reject(new Error("its service worker does not start")), PATIENCE);
+  });
+  await Promise.race([inCharge(), late]).catch((error) => {
+    console.info("The page will not work without a network:", error);
+  });
+}
+
+/** Start the service worker, and wait the first time until it is in charge, to keep the model when it comes. */
+async function inCharge() {
+  const address = new URL("service-worker.js", import.meta.url);
+  const {installing, waiting} = await navigator.serviceWorker.register(address, {updateViaCache: "none"});
+  if (waiting) return renew(waiting);
+  if (navigator.serviceWorker.controller || !installing) return;
+  await new Promise((resolve, reject) => {
+    installing.addEventListener("statechange", () => {
+      if (installing.state === "activated") resolve(null);
+      if (installing.state === "redundant") reject(new Error("the browser cannot keep its files"));
+    });
+  });
+}
+
+/** Show a newer version of the page, which came while this one was shown before. @param {ServiceWorker} waiting */
+async function renew(waiting) {
+  const changed = new Promise((resolve) => navigator.serviceWorker.addEventListener("controllerchange", resolve));
+  waiting.postMessage("take over");
+  await changed;
+  location.reload();
+  await new Promise(() => {}); // nothing is loaded for this one
 }

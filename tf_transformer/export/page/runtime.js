@@ -1,6 +1,7 @@
 /** LiteRT as this browser can run it. */
 
-import {LiteRT} from "./litert.js";
+import {Damaged} from "./files.js";
+import {LiteRT, TooLarge} from "./litert.js";
 
 const SIMD = [
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11,
@@ -19,6 +20,12 @@ export function build() {
   for (const [name, isThere] of Object.entries(needed)) {
     if (!isThere) throw new Error(`This browser is too old: it has no ${name}, which the translator needs.`);
   }
+  try {
+    new WebAssembly.Module(new Uint8Array(SIMD));
+  } catch {
+    // It is valid, so what is left is a rule against it.
+    throw new Error("The web server forbids WebAssembly: its Content-Security-Policy needs script-src 'wasm-unsafe-eval'.");
+  }
   return runs(RELAXED_SIMD) ? "relaxed" : "plain";
 }
 
@@ -30,6 +37,11 @@ function runs(module) {
 /** @param {import("./files.js").Read} read @returns {Promise<LiteRT>} */
 export async function startLiteRT(read) {
   const name = build();
-  const [script, binary] = await Promise.all([import(`./runtime/${name}.js`), read(`runtime/${name}.wasm.gz`)]);
-  return LiteRT.start(script.default, /** @type {ArrayBuffer} */ (binary.buffer));
+  const file = `runtime/${name}.wasm.gz`;
+  const [script, binary] = await Promise.all([import(`./runtime/${name}.js`), read(file)]);
+  // A web server may send a page of its own instead of a file.
+  if (String.fromCharCode(...binary.subarray(0, 4)) !== "\0asm") throw new Damaged(file);
+  return LiteRT.start(script.default, /** @type {ArrayBuffer} */ (binary.buffer)).catch((error) => {
+    throw /memory/iu.test(String(error)) ? new TooLarge() : error;
+  });
 }

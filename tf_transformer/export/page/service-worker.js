@@ -20,6 +20,9 @@ self.addEventListener("activate", (event) => {
   /** @type {ExtendableEvent} */ (event).waitUntil(forgetOthers().then(() => worker.clients.claim()));
 });
 
+// The page asks for it before it loads anything; until then, the one that is open keeps the files of its own version.
+self.addEventListener("message", ({data}) => void (data === "take over" && worker.skipWaiting()));
+
 self.addEventListener("fetch", (event) => {
   const asked = /** @type {FetchEvent} */ (event);
   if (asked.request.method === "GET" && asked.request.url.startsWith(place)) asked.respondWith(kept(asked));

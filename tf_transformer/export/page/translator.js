@@ -50,7 +50,8 @@ export class Translator {
    * @returns {Promise<Translator>}
    */
   static async load(folder, {read = reader(folderAddress(folder))} = {}) {
-    const description = JSON.parse(new TextDecoder().decode(await read("tf_transformer.json")));
+    const json = new TextDecoder().decode(await read("tf_transformer.json"));
+    const description = await check("tf_transformer.json", () => JSON.parse(json));
     const {litert: facts, config, web} = description;
     const [source, target] = facts.tokenizers;
     const names = source === target ? [source] : [source, target];

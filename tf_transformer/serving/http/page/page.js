@@ -17,15 +17,13 @@ askModel()
   .then(showModel)
   .catch((error) => showProblem(problemOf(error)));
 
-find("form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  translate(find("text").value);
-});
+// Not when the form is submitted: a page in a frame of another may not do that.
+find("send").addEventListener("click", () => translate(find("text").value));
 
 find("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
-    find("form").requestSubmit();
+    translate(find("text").value);
   }
 });
 
