@@ -7,7 +7,7 @@ from pathlib import Path
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.storage.atomic import refuse_existing
-from tf_transformer.tokenizers.new_tokens import NewToken, learned_pieces
+from tf_transformer.tokenizers.new_tokens import NewToken, learned_pieces, with_those_of_the_other
 
 
 def check_extension(run: RunDirectory, output: str | Path, languages: Mapping[str, str]) -> None:
@@ -33,7 +33,8 @@ def new_pieces(
 ) -> tuple[list[NewToken], list[NewToken]]:
     """Return up to so many pieces that the source and the target of a run learn from pairs.
 
-    If both share a tokenizer, it learns from both sides of the text, and the pieces are the same.
+    If both share a tokenizer, it learns from both sides of the text, and the pieces are the same. If each has a
+    tokenizer and they share a table of embeddings, as in a MarianMT model, each also gets the pieces of the other.
 
     Raises:
         InputError: as `learned_pieces`.
@@ -45,4 +46,7 @@ def new_pieces(
         shared = learned_pieces(source, (sentence for pair in pairs() for sentence in pair), number)
         return shared, shared
     of_source = learned_pieces(source, (sentence for sentence, _ in pairs()), number)
-    return of_source, learned_pieces(target, (sentence for _, sentence in pairs()), number)
+    of_target = learned_pieces(target, (sentence for _, sentence in pairs()), number)
+    if run.config.model.share_embeddings == "all":
+        return with_those_of_the_other(of_source, of_target)
+    return of_source, of_target

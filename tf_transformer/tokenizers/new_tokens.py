@@ -35,6 +35,8 @@ class NewToken(NamedTuple):
     """the tokens whose mean its weights start as; none for the mean of all pieces"""
     score: float = 0.0
     is_language: bool = False
+    is_used: bool = True
+    """whether text is cut into it; if not, it is a piece of the other side, with which this one shares its ids"""
 
 
 def language_tokens(vocabulary: Vocabulary, languages: Mapping[str, str]) -> list[NewToken]:
@@ -61,8 +63,9 @@ def with_tokens(vocabulary: Vocabulary, tokens: Sequence[NewToken]) -> bytes:
     kind = sentencepiece_model_pb2.ModelProto.SentencePiece
     proto = sentencepiece_model_pb2.ModelProto.FromString(vocabulary.model)
     pieces = [*proto.pieces]
+    ordinary = {True: kind.NORMAL, False: kind.UNUSED}
     pieces[vocabulary.vocab_size : vocabulary.vocab_size] = [
-        kind(piece=token.piece, score=token.score, type=kind.CONTROL if token.is_language else kind.NORMAL)
+        kind(piece=token.piece, score=token.score, type=kind.CONTROL if token.is_language else ordinary[token.is_used])
         for token in tokens
     ]
     extended = sentencepiece_model_pb2.ModelProto()
@@ -71,6 +74,25 @@ def with_tokens(vocabulary: Vocabulary, tokens: Sequence[NewToken]) -> bytes:
     extended.pieces.extend(pieces)
     extended.trainer_spec.vocab_size = len(pieces)
     return extended.SerializeToString()
+
+
+def with_those_of_the_other(
+    source: Sequence[NewToken], target: Sequence[NewToken]
+) -> tuple[list[NewToken], list[NewToken]]:
+    """Return the new pieces of two sides whose tokenizers share their ids: each side has those of the other too.
+
+    A piece of both starts as what wrote it in the target, where its logit must be the mean of theirs.
+    """
+    all_pieces = {token.piece: token for token in (*source, *target)}
+    sides = ({token.piece: token for token in side} for side in (source, target))
+    of_source, of_target = (
+        [
+            side[piece]._replace(parts=token.parts) if piece in side else token._replace(is_used=False)
+            for piece, token in all_pieces.items()
+        ]
+        for side in sides
+    )
+    return of_source, of_target
 
 
 def learned_pieces(vocabulary: Vocabulary, sentences: Iterable[str], number: int) -> list[NewToken]:
