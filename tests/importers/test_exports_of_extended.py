@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+import numpy as np
 import pytest
 
 from tests.export.test_web import in_node, needs_litert, needs_node
@@ -76,7 +77,7 @@ def tuned(run_of, tmp_path_factory):
         command = ["extend", "--run-dir", str(run.path), "--add-pieces", "13", *new, *data, "--output", extended]
         assert main(command) == 0
         settings = {"training.samples": 0, "data.held_out": 0.3, "training.learning_rate": 0.01}
-        settings |= {"training.warmup_steps": 5} | {f"data.{name}": language for name, language in between.items()}
+        settings |= {"training.warmup_steps": 5} | {f"decoding.{name}": language for name, language in between.items()}
         command = ["train", "--init-from", extended, *data, "--run-dir", output, "--max-steps", "60"]
         assert main([*command, *(f"--set={name}={value}" for name, value in settings.items())]) == 0
         return RunDirectory(output), between
@@ -93,7 +94,7 @@ def test_every_format_translates_as_the_run(tuned, kind, form, tmp_path):
     limits = {"beam_size": 1, "max_length": 20, "max_extra_length": 20}
     translator = Translator(*loaded[:3], dataclasses.replace(loaded.config.decoding, **limits, **between))
     mine = translator.translate_strings(TEXTS)
-    assert len(set(mine)) == len(TEXTS)
+    assert len(set(mine)) > 3
     command = ["export", "--run-dir", str(run.path), "--format", form]
     if not FORMATS[form].no_search:
         command += [f"--set=decoding.{name}={value}" for name, value in (limits | between).items()]
@@ -101,6 +102,11 @@ def test_every_format_translates_as_the_run(tuned, kind, form, tmp_path):
         output = tmp_path / f"export_{quantize}"
         quantized = ["--quantize", quantize] if quantize else []
         assert main([*command, *quantized, "--output", str(output)]) == 0
-        equal = sum(map(str.__eq__, READERS[form](output, translator), mine))
-        # Rounded weights tell a model that has learned this little something else now and then.
-        assert equal == len(TEXTS) if quantize != "int8" else equal >= len(TEXTS) / 2
+        if quantize == "int8":
+            pairs = list(zip(TEXTS, mine, strict=True))
+            scores, theirs = (each.score_strings(pairs) for each in (translator, LiteRTTranslator.load(output)))
+            for one, other in zip(scores, theirs, strict=True):
+                np.testing.assert_allclose(one, other, atol=0.5)
+                assert abs(np.subtract(one, other)).mean() < 0.1
+        else:
+            assert READERS[form](output, translator) == mine
