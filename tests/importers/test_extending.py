@@ -72,6 +72,27 @@ def test_greedy_search_writes_what_it_wrote_before_a_model_learned_its_new_piece
     np.testing.assert_allclose(table[tokenizers_of(extended)[1].pieces.index(token.piece)], expected, rtol=1e-6)
 
 
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("kind", KINDS)
+def test_listed_words_become_pieces_that_greedy_search_does_not_write_yet(run_of, kind, tmp_path, capsys):
+    run, words, output = run_of(kind), ["Lackierkabine", "gar\u00e7on", "Pistole"], tmp_path / "extended"
+    (tmp_path / "words").write_text("\n".join([*words, "", words[0]]), "utf-8")
+    command = ["extend", "--run-dir", str(run.path), "--add-pieces", str(tmp_path / "words"), "--output"]
+    assert main([*command, str(output)]) == 0
+    extended = RunDirectory(output)
+    for after, before in zip(tokenizers_of(extended), tokenizers_of(run), strict=True):
+        assert [len(row) for row in after.encode(words)] == [1, 1, 1]
+        assert after.pieces[: before.vocab_size] == before.pieces and after.encode(TEXTS) == before.encode(TEXTS)
+        assert after.tokenize(words).to_list() == after.encode(words)
+    en, de = LANGUAGES.get(kind, ("en", "de"))
+    found, same = (translated(each, [(en, de), (de, en), (en, de)]) for each in (run, extended))
+    assert same.texts.numpy().tolist() == found.texts.numpy().tolist()
+    capsys.readouterr()
+    command[2] = str(output)
+    assert main([*command, str(tmp_path / "again")]) == 2
+    assert "there is nothing to add: each of the 3 words is one piece already" in capsys.readouterr().err
+
+
 def test_sides_that_share_a_table_share_the_ids_of_new_pieces(run_of):
     run = run_of("marian")
     pieces = new_pieces(run, lambda: zip(FRENCH, BACKWARDS, strict=True), 13)
@@ -161,9 +182,11 @@ def test_a_run_with_more_languages_goes_on_as_another(extended, tmp_path, capsys
         (["--add-language", "a b=deu_Latn"], "must be a name that"),
         (["--add-language", "s=deu_Latn"], "the tokenizer has the piece 's': give the language another name"),
         ([], "nothing to add: give --add-language or --add-pieces"),
-        (["--add-pieces", "7"], "--add-pieces learns from text, and --data names it: give both or none"),
+        (["--add-pieces", "7"], "--add-pieces N learns from text, and --data names it: give both or none"),
         (["--add-language", "fr=deu_Latn", "--data", "toy"], "give both or none"),
         (["--add-language", "fr=deu_Latn", "--source", "en"], "--source is for the text of --data"),
+        (["--add-pieces", "0", "--data", "toy"], "--add-pieces: "),
+        (["--add-pieces", "nowhere"], "takes a number, or a file of words, one a line. Received: 'nowhere'"),
         (["--add-pieces", "7", "--data", "nowhere.tsv"], "there is no such folder and no such file"),
     ],
 )
