@@ -11,6 +11,7 @@ and text that spells `<unk>`.
 
 import argparse
 import dataclasses
+import itertools
 import json
 import tempfile
 from pathlib import Path
@@ -111,7 +112,7 @@ def compared_exports(folder: Path, run: RunDirectory, loaded: Any, place: Path) 
                     litert = LiteRTTranslator.load(output, search)
                     found = litert.translate_strings(texts)
                     if name.endswith("int8") and kind == "greedy":
-                        noise.add(translator, litert, texts, wanted, found)
+                        noise.add(translator, litert, texts, wanted)
                 equal, all = counts.get((name, kind), (0, 0))
                 counts[name, kind] = equal + sum(map(str.__eq__, found, wanted)), all + len(wanted)
     return [*(f"{name} {kind} {equal}/{all}" for (name, kind), (equal, all) in counts.items()), str(noise)]
@@ -124,21 +125,31 @@ class Noise:
         self._changes: list[float] = []
         self._margins: list[float] = []
 
-    def add(
-        self, exact: Translator, rounded: LiteRTTranslator, texts: list[str], wanted: list[str], found: list[str]
-    ) -> None:
-        """Take in what the exact model and the rounded one make of texts: their translations by greedy search."""
+    def add(self, exact: Translator, rounded: LiteRTTranslator, texts: list[str], wanted: list[str]) -> None:
+        """Take in what the exact model and the rounded one make of texts by greedy search.
+
+        Args:
+            exact: the model.
+            rounded: its export of 8 bits.
+            texts: the texts.
+            wanted: the translations of the exact model, which both score.
+        """
         pairs = list(zip(texts, wanted, strict=True))
         for one, other in zip(exact.score_strings(pairs), rounded.score_strings(pairs), strict=True):
             self._changes += [abs(a - b) for a, b in zip(one, other, strict=True)]
-        different = [(text, a, b) for text, a, b in zip(texts, wanted, found, strict=True) if a != b]
-        if not different:
-            return
-        of_wanted, of_found = (exact.score_strings([(text, pair[k]) for text, *pair in different]) for k in (0, 1))
-        # Up to the first different token both have the same ones, with the same log-probabilities.
-        for one, other in zip(of_wanted, of_found, strict=True):
-            margins = [a - b for a, b in zip(one, other, strict=False) if abs(a - b) > 1e-4]
-            self._margins += margins[:1]
+        tokenizer, towards = exact.target_tokenizer, exact.decoding.target_language
+        first = [START] if towards is None else [START, tokenizer.languages[towards]]
+        for text, found in zip(texts, rounded.search(texts), strict=True):
+            source, mine = exact.search(tf.constant([text]))
+            one, other = ([id for id in ids if id != PAD] for ids in (mine.ids[0, 0].numpy().tolist(), found.ids[0]))
+            if one == other:
+                continue
+            # Up to the first different token both read the same ones.
+            place = next(i for i, (a, b) in enumerate(itertools.zip_longest(one, other)) if a != b)
+            target = tf.constant([[*first, *one[:place]]])
+            log_probs = tf.nn.log_softmax(exact.model((source.ids, target))[0, -1]).numpy()
+            ends = [(ids[place] if place < len(ids) else END) for ids in (one, other)]
+            self._margins.append(float(log_probs[ends[0]] - log_probs[ends[1]]))
 
     def __str__(self) -> str:
         changes, margins = sorted(self._changes), sorted(self._margins)
@@ -164,6 +175,7 @@ def by_ctranslate2(output: Path, translator: Translator, texts: list[str]) -> li
         target_prefix=[first] * len(texts),
         beam_size=translator.decoding.beam_size,
         length_penalty=1,
+        patience=4,  # by default it stops before it has seen the best
         max_decoding_length=translator.decoding.max_length + len(first),
         suppress_sequences=[[target.pieces[PAD]], [target.pieces[START]]],
     )
