@@ -436,6 +436,19 @@ def test_the_languages_are_chosen_on_the_page(exported, tmp_path, page):
 
 @pytest.mark.long
 @needs_litert
+def test_a_code_at_the_front_is_that_of_all_sentences(exported, tmp_path, page):
+    python = python_of(exported("marian"), tmp_path / "python")
+    sentences = [f">>de<< {text}" for text in ("The dog sleeps.", "A man.", "Two men.")]
+    first, second, third = python.translate_strings(sentences)
+    with serve(exported("marian")) as address:
+        page.goto(address)
+        translate(page, ">>de<< The dog sleeps. A man.\nTwo men.")
+        expect(page.locator("#sentences > details").nth(2)).to_be_visible(timeout=MILLISECONDS)  # all are there
+        assert page.locator("#translation").inner_text() == f"{first} {second}\n{third}"
+
+
+@pytest.mark.long
+@needs_litert
 def test_what_is_open_stays_open_while_more_is_translated(exported_copy, page):
     with serve(exported_copy) as address:
         page.goto(address)

@@ -14,6 +14,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tests.conftest import unpack
+from tests.importers.runs_to_extend import run_of as run_of
 from tf_transformer.commands.main import main
 from tf_transformer.importers.opening import import_model
 

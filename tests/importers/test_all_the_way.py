@@ -110,10 +110,10 @@ def kind_of(changed, tmp_path):
     return get
 
 
-def by_ctranslate2(run, output, texts, translator):
-    """What CTranslate2 writes, by the pieces that our tokenizer gives it."""
+def by_ctranslate2(export, texts, translator):
+    """What CTranslate2 writes with an export, by the pieces that our tokenizer gives it."""
     ctranslate2 = pytest.importorskip("ctranslate2")
-    other = ctranslate2.Translator(str(export_ctranslate2(run, output)), compute_type="float32")
+    other = ctranslate2.Translator(str(export), compute_type="float32")
     source, target = translator.source_tokenizer, translator.target_tokenizer
     rows = translator.encode_source(tf.constant(texts)).ids.numpy().tolist()
     pieces = [[source.pieces[id] for id in row if id not in (PAD, END)] for row in rows]
@@ -161,7 +161,7 @@ def test_each_kind_goes_all_the_way(kind_of, tmp_path, kind):
     assert saved_model.translate_strings(TEXTS) == mine
     litert = LiteRTTranslator.load(export_litert(run, tmp_path / "litert", translator.decoding, "float32"))
     assert litert.translate_strings(TEXTS) == mine
-    assert by_ctranslate2(run, tmp_path / "ct2", TEXTS, translator) == mine
+    assert by_ctranslate2(export_ctranslate2(run, tmp_path / "ct2"), TEXTS, translator) == mine
     languages = [
         f"--{side}-language={getattr(translator.decoding, f'{side}_language')}" for side in ("source", "target")
     ]
@@ -177,4 +177,4 @@ def test_each_kind_goes_all_the_way(kind_of, tmp_path, kind):
         translator = translator_of(tuned)
         found = translator.translate_strings(TEXTS)
         assert found != mine
-        assert by_ctranslate2(tuned, tmp_path / f"ct2_{rank}", TEXTS, translator) == found
+        assert by_ctranslate2(export_ctranslate2(tuned, tmp_path / f"ct2_{rank}"), TEXTS, translator) == found

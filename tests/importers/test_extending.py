@@ -1,88 +1,70 @@
 """Languages and pieces that a model gets: what was there stays as it was, and the new ones are learned."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.importers.runs_to_extend import BACKWARDS, FRENCH, KINDS, LANGUAGES, WITH_LANGUAGES
 from tf_transformer import Translator, load
 from tf_transformer.commands.main import main
-from tf_transformer.config import PRESETS, TokenizerConfig, override
-from tf_transformer.data.corpora import toy
+from tf_transformer.config.special_tokens import UNKNOWN
 from tf_transformer.importers.opening import import_model
-from tf_transformer.runs import checkpoints
-from tf_transformer.runs.directory import RunDirectory, write_run
+from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.extending import extend
-from tf_transformer.runs.weights import build_model, tokenizers_of, weights
-from tf_transformer.tokenizers.new_tokens import learned_pieces
-from tf_transformer.tokenizers.vocabulary import train_tokenizer
+from tf_transformer.runs.extension import new_pieces
+from tf_transformer.runs.weights import tokenizers_of, weights
+from tf_transformer.tokenizers.new_tokens import with_tokens
+from tf_transformer.tokenizers.vocabulary import Vocabulary
 from tf_transformer.translation.results import Languages
 
 TEXTS = ["The dog sleeps.", "Der alte Mann liest.", "tyv_Cyrl __tyv__ 12"]
-
-
-@pytest.fixture(scope="module", params=["m2m100", "own"])
-def run(request, unpacked, tmp_path_factory):
-    """An imported run, or one whose sides have tokenizers of their own, with random weights."""
-    place = tmp_path_factory.mktemp("runs") / request.param
-    if request.param == "m2m100":
-        return import_model(unpacked("m2m100"), place)
-    lines = [text for pair in toy.pairs("val") for text in pair]
-    files = {
-        f"{side}.model": train_tokenizer(lines, TokenizerConfig(vocab_size=size, shared=False), ["en", "de"])
-        for side, size in (("source", 401), ("target", 409))
-    }
-    model = {"d_model": 14, "num_heads": 7, "dff": 11, "num_layers": 1, "share_embeddings": "none"}
-    sizes = {"input_vocab_size": 401, "target_vocab_size": 409}
-    config = override(
-        PRESETS["tiny"], {"model": model | sizes, "tokenizer": {"shared": False}, "training": {"ema_decay": 0.0}}
-    )
-    place.mkdir()
-    id = write_run(place, config, files, {"languages": ["en", "de"]})
-    built = weights(build_model(config))
-    checkpoints.write(place / "checkpoints", 1, ((name, each.numpy()) for name, each in built.items()), {"run": id})
-    return RunDirectory(place)
 
 
 def translated(run, directions):
     loaded = load(run)
     search = dataclasses.replace(loaded.config.decoding, beam_size=1, max_length=15, max_extra_length=15)
     translator = Translator(*loaded[:3], search)
+    if not run.languages:
+        return translator.translate(tf.constant(TEXTS))
     sides = [tf.constant(side) for side in zip(*directions, strict=True)]
     return translator.translate(tf.constant(TEXTS), Languages(*sides))
 
 
 @pytest.mark.long_but_first
-def test_what_was_there_stays_and_a_new_language_starts_as_another(run, tmp_path):
-    extended = extend(run.path, tmp_path / "extended", languages={"tyv": "de"})
+@pytest.mark.parametrize("kind", WITH_LANGUAGES)
+def test_what_was_there_stays_and_a_new_language_starts_as_another(run_of, kind, tmp_path):
+    run = run_of(kind)
+    en, de = LANGUAGES.get(kind, ("en", "de"))
+    extended = extend(run.path, tmp_path / "extended", languages={"tyv": de})
     assert extended.languages == (*run.languages, "tyv")
     for before, after in zip(tokenizers_of(run), tokenizers_of(extended), strict=True):
         assert after.pieces[: before.vocab_size] == before.pieces and after.vocab_size == before.vocab_size + 1
         assert after.tokenize(TEXTS).to_list() == after.encode(TEXTS) == before.encode(TEXTS)
-    found = translated(run, [("en", "de"), ("de", "en"), ("en", "de")])
-    for new in ("de", "tyv"):
-        same = translated(extended, [("en", new), (new, "en"), ("en", new)])
+    found = translated(run, [(en, de), (de, en), (en, de)])
+    for new in (de, "tyv"):
+        same = translated(extended, [(en, new), (new, en), (en, new)])
         assert same.texts.numpy().tolist() == found.texts.numpy().tolist()
         np.testing.assert_allclose(same.scores, found.scores, rtol=1e-5)
 
 
-FRENCH = ["Le garçon mange une pomme à côté du chat.", "La fille était là où l'été commençait."] * 7
-
-
 @pytest.mark.long_but_first
-def test_greedy_search_writes_what_it_wrote_before_a_model_learned_its_new_pieces(run, tmp_path):
-    source, target = run.vocabularies()
-    learned = [learned_pieces(side, FRENCH, 13 + 4 * number) for number, side in enumerate((source, target))]
-    pieces = [learned[0]] * 2 if source is target else learned
+@pytest.mark.parametrize("kind", KINDS)
+def test_greedy_search_writes_what_it_wrote_before_a_model_learned_its_new_pieces(run_of, kind, tmp_path):
+    run = run_of(kind)
+    pieces = new_pieces(run, lambda: zip(FRENCH, BACKWARDS, strict=True), 13)
     assert not any(token.piece in f"\u2581{text}" for side in pieces for token in side for text in TEXTS)
     extended = extend(run.path, tmp_path / "extended", pieces=pieces)
     assert extended.languages == run.languages
     for after, before, more in zip(tokenizers_of(extended), tokenizers_of(run), pieces, strict=True):
         assert after.vocab_size == before.vocab_size + len(more)
         assert after.encode(TEXTS) == before.encode(TEXTS)
-        assert sum(map(len, after.encode(FRENCH))) < sum(map(len, before.encode(FRENCH)))
-    directions = [("en", "de"), ("de", "en"), ("en", "de")]
+    for text, after, before in zip((FRENCH, BACKWARDS), tokenizers_of(extended), tokenizers_of(run), strict=True):
+        assert sum(map(len, after.encode(text))) < sum(map(len, before.encode(text)))
+    en, de = LANGUAGES.get(kind, ("en", "de"))
+    directions = [(en, de), (de, en), (en, de)]
     found, same = (translated(each, directions) for each in (run, extended))
     assert same.texts.numpy().tolist() == found.texts.numpy().tolist()
     table, token = load(extended).model.decoder.embedding.tokens.table.numpy(), pieces[1][-1]
@@ -90,9 +72,45 @@ def test_greedy_search_writes_what_it_wrote_before_a_model_learned_its_new_piece
     np.testing.assert_allclose(table[tokenizers_of(extended)[1].pieces.index(token.piece)], expected, rtol=1e-6)
 
 
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("kind", KINDS)
+def test_listed_words_become_pieces_that_greedy_search_does_not_write_yet(run_of, kind, tmp_path, capsys):
+    run, words, output = run_of(kind), ["Lackierkabine", "gar\u00e7on", "Pistole"], tmp_path / "extended"
+    (tmp_path / "words").write_text("\n".join([*words, "", words[0]]), "utf-8")
+    command = ["extend", "--run-dir", str(run.path), "--add-pieces", str(tmp_path / "words"), "--output"]
+    assert main([*command, str(output)]) == 0
+    extended = RunDirectory(output)
+    for after, before in zip(tokenizers_of(extended), tokenizers_of(run), strict=True):
+        assert [len(row) for row in after.encode(words)] == [1, 1, 1]
+        assert after.pieces[: before.vocab_size] == before.pieces and after.encode(TEXTS) == before.encode(TEXTS)
+        assert after.tokenize(words).to_list() == after.encode(words)
+    en, de = LANGUAGES.get(kind, ("en", "de"))
+    found, same = (translated(each, [(en, de), (de, en), (en, de)]) for each in (run, extended))
+    assert same.texts.numpy().tolist() == found.texts.numpy().tolist()
+    capsys.readouterr()
+    command[2] = str(output)
+    assert main([*command, str(tmp_path / "again")]) == 2
+    assert "there is nothing to add: each of the 3 words is one piece already" in capsys.readouterr().err
+
+
+def test_sides_that_share_a_table_share_the_ids_of_new_pieces(run_of):
+    run = run_of("marian")
+    pieces = new_pieces(run, lambda: zip(FRENCH, BACKWARDS, strict=True), 13)
+    sides = [
+        Vocabulary(with_tokens(before, more), vocab_size=before.vocab_size + len(more))
+        for before, more in zip(run.vocabularies(), pieces, strict=True)
+    ]
+    assert sides[0].pieces == sides[1].pieces
+    for side, text in zip(sides, (FRENCH, BACKWARDS), strict=True):
+        ids = set(itertools.chain(*side.encode(text)))
+        assert UNKNOWN not in ids and max(ids) >= run.config.model.input_vocab_size
+
+
 @pytest.mark.long
-def test_new_pieces_are_learned_resumed_and_exported(run, tmp_path):
+@pytest.mark.parametrize("kind", ["m2m100", "own"])
+def test_new_pieces_are_learned_resumed_and_exported(run_of, kind, tmp_path):
     """A run with new pieces is trained on text that has them; what was stopped goes on to the same bits."""
+    run = run_of(kind)
     (tmp_path / "text.tsv").write_text(
         "".join(f"{text} {text[:i]}\t{text[::-1]}\n" for i, text in enumerate(FRENCH[:2] * 20))
     )
@@ -164,9 +182,11 @@ def test_a_run_with_more_languages_goes_on_as_another(extended, tmp_path, capsys
         (["--add-language", "a b=deu_Latn"], "must be a name that"),
         (["--add-language", "s=deu_Latn"], "the tokenizer has the piece 's': give the language another name"),
         ([], "nothing to add: give --add-language or --add-pieces"),
-        (["--add-pieces", "7"], "--add-pieces learns from text, and --data names it: give both or none"),
+        (["--add-pieces", "7"], "--add-pieces N learns from text, and --data names it: give both or none"),
         (["--add-language", "fr=deu_Latn", "--data", "toy"], "give both or none"),
         (["--add-language", "fr=deu_Latn", "--source", "en"], "--source is for the text of --data"),
+        (["--add-pieces", "0", "--data", "toy"], "--add-pieces: "),
+        (["--add-pieces", "nowhere"], "takes a number, or a file of words, one a line. Received: 'nowhere'"),
         (["--add-pieces", "7", "--data", "nowhere.tsv"], "there is no such folder and no such file"),
     ],
 )

@@ -403,3 +403,39 @@ def test_other_adapters_are_refused(changed, tmp_path, settings, name, said):
     write_adapter(folder, LORA | settings, name)
     with pytest.raises(InputError, match=said):
         import_model(folder, tmp_path / "run")
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 298763\n"
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin", "vocab.json", "source.spm"])
+def test_a_clone_without_its_large_files_is_named(changed, tmp_path, name):
+    folder = changed(without=["model.safetensors"] if name == "pytorch_model.bin" else ())
+    (folder / name).write_text(POINTER)
+    with pytest.raises(InputError, match=f"{name} is only a pointer of Git LFS: run git lfs pull"):
+        import_model(folder, tmp_path / "run")
+
+
+def test_folders_of_others_are_named(changed, tmp_path):
+    """A folder of checkpoints, a package of Argos Translate, an archive, and an OPUS-MT model without SentencePiece."""
+    (tmp_path / "trainer").mkdir()
+    folder = changed().rename(tmp_path / "trainer" / "checkpoint-500")
+    said = {folder.parent: "but checkpoint-500 in it has: give ", tmp_path / "opus.zip": "is packed: unpack it"}
+    (tmp_path / "opus.zip").write_bytes(b"PK")
+    for name, files, expected in (
+        ("ct2", ["model.bin", "config.json"], "is a model for CTranslate2: import the model"),
+        ("argos", ["metadata.json", "model/config.json"], "but model in it has: give "),
+        (
+            "opus",
+            ["decoder.yml", "source.bpe", "target.bpe"],
+            "its text is cut by source.bpe, and not by SentencePiece",
+        ),
+    ):
+        for file in files:
+            (tmp_path / name / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / file).write_text("{}")
+        said[tmp_path / name] = expected
+    for place, expected in said.items():
+        with pytest.raises(InputError, match=expected):
+            import_model(place, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -10,6 +10,7 @@ import sentencepiece
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.testclient import TestClient
 
 from tf_transformer import Translator, load
 from tf_transformer.commands.main import main
@@ -21,6 +22,11 @@ from tf_transformer.importers.marian import _vocabularies
 from tf_transformer.importers.opening import import_model
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.weights import build_model, weights
+from tf_transformer.serving.http.rest import make_app
+from tf_transformer.serving.limits import Limits
+from tf_transformer.serving.metrics import Metrics
+from tf_transformer.serving.model import ServedModel
+from tf_transformer.text.documents import codes_by
 from tf_transformer.tokenizers import Tokenizer
 from tf_transformer.tokenizers.normalization import is_blank
 from tf_transformer.translation.exported import ExportedTranslator
@@ -162,6 +168,35 @@ def test_a_language_is_read_at_the_front_alone(marian, imported, text, ids):
     ours, tokenizer = ours_of(marian), _tokenizer(imported)
     assert tokenizer.encode([text, "", text]) == [[ours[id] for id in ids], [], [ours[id] for id in ids]]
     assert tokenizer.tokenize([text, "", text]).to_list() == tokenizer.encode([text, "", text])
+
+
+def test_a_language_at_the_front_is_one_token_where_the_model_has_it(imported, unpacked, tmp_path):
+    for run, expected in ((RunDirectory(imported), True), (import_model(unpacked("m2m100"), tmp_path / "run"), False)):
+        source = run.vocabularies()[0]
+        is_code = codes_by(lambda texts, source=source: [1 + len(ids) for ids in source.encode(texts)])
+        assert is_code(">>de<<") is expected
+
+
+@pytest.mark.long
+def test_a_language_at_the_front_is_that_of_all_sentences(imported, tmp_path):
+    """By the run, by its exports, and by the server."""
+    sentences = [">>de<< The dog sleeps.", ">>de<< The old man reads a book.", ">>de<< A dog."]
+    (tmp_path / "text").write_text(">>de<< The dog sleeps. The old man reads a book.\nA dog.\n", "utf-8")
+    command = ["export", "--run-dir", str(imported), "--format", "all", "--quantize", "float32"]
+    assert main([*command, "--output", str(tmp_path / "models" / "1")]) == 0
+    first, second, third = ExportedTranslator(tmp_path / "models" / "1").translate_strings(sentences)
+    expected = f"{first} {second}\n{third}\n"
+    for number, model in enumerate((imported, tmp_path / "models" / "1", tmp_path / "models" / "1" / "litert")):
+        output = tmp_path / str(number)
+        files = ["--input", str(tmp_path / "text"), "--output", str(output)]
+        assert main(["translate", "--model", str(model), "--document", *files]) == 0
+        assert output.read_text("utf-8") == expected
+    model = ServedModel(tmp_path / "models" / "1", "marian", Limits(), Metrics())
+    with TestClient(make_app(model)) as client:
+        text = (tmp_path / "text").read_text("utf-8")
+        found = client.post("/v1/models/marian:translate", json={"text": text}).json()
+    assert found["translation"] == expected
+    assert [each["text"] for each in found["sentences"]] == sentences
 
 
 @settings(max_examples=60, deadline=None)

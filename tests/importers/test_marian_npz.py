@@ -207,3 +207,8 @@ def test_settings_that_follow_from_the_weights_stay(written, tmp_path, capsys):
     assert main(["import", folder, "--run-dir", run, *chosen]) == 0
     config = RunDirectory(run).config
     assert (config.decoding.beam_size, config.data.source, config.model.positions) == (3, "en", "opus")
+
+
+def test_a_vocabulary_that_is_a_sentencepiece_model_is_refused(written, tmp_path):
+    with pytest.raises(InputError, match="models whose vocabulary is a SentencePiece model cannot be imported"):
+        import_model(written(decoder={"vocabs": ["source.spm"] * 2}), tmp_path / "run")

@@ -200,7 +200,7 @@ def test_a_sentence_that_was_cut_off_is_translated_in_parts():
     lines = [parts_of(line, segmenter("en"), lambda sentence: True) for line in text.splitlines(keepends=True)]
     document = asyncio.run(translated(lines, shout))
     assert document.translation == text.upper()
-    assert [part.text for part in document.parts][:3] == ["one two", "three,", "four five"]
+    assert [part.sentence.text for part in document.parts][:3] == ["one two", "three,", "four five"]
     assert asked[0] == ["one two three, four five six.", "x", "y" * 23]
     assert "x" not in asked[1]  # what is done is not asked for again
 

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from tf_transformer.commands.main import main
 from tf_transformer.data.corpora import copy_task
-from tf_transformer.text.documents import halves, joined, parts_of, segmenter, translated_lines
+from tf_transformer.text.documents import Cutter, halves, joined, parts_of, segmenter, translated_lines
 from tf_transformer.text.markup import markup_spans, stripped
 
 TEXT = st.text(st.sampled_from("ab .!?,;:\t\u3000\u00a0。，\"'()\r漢ж") | st.characters(codec="utf-8"), max_size=60)
 always = lambda text: True  # noqa: E731
+never = lambda text: False  # noqa: E731
 
 
 def marks_of(text):
@@ -35,7 +36,7 @@ def test_a_translator_that_changes_nothing_changes_nothing(lines, language):
                 seen.append(sentence)
                 yield sentence
 
-        found = list(translated_lines(lines, same, segment, always))
+        found = list(translated_lines(lines, same, Cutter(segment, always, never)))
         assert found == lines
         assert re.sub(r"\s", "", "".join(seen)) == re.sub(r"\s", "", "".join(lines))  # nothing is lost
 
@@ -54,6 +55,33 @@ def test_text_that_the_splitter_panics_at_is_one_sentence(text):
     """A panic of Rust is no Exception."""
     assert [*segmenter("en")(text)] == [text]
     assert [sentence.text for sentence in parts_of(f" {text}\n", segmenter("en"), always).sentences] == [text]
+
+
+def test_a_code_at_the_front_is_that_of_all_sentences_up_to_the_next():
+    text = "  >>de<< One. Two.\nThree >>fr<< four.\n>>fr<<Five. >>de<< Six.\n>>xx<< Seven.\n>>de<< \nEight"
+    seen = []
+
+    def shout(sentences):
+        for sentence in sentences:
+            seen.append(sentence)
+            yield sentence.partition("<< ")[2].upper()
+
+    cut = Cutter(segmenter("en"), always, lambda code: code in (">>de<<", ">>fr<<"))
+    found = list(translated_lines(text.splitlines(keepends=True), shout, cut))
+    assert seen == [
+        *(">>de<< One.", ">>de<< Two.", ">>de<< Three >>fr<< four."),
+        *(">>fr<< Five.", ">>fr<< >>de<< Six.", ">>fr<< >>xx<< Seven.", ">>de<< Eight"),
+    ]
+    assert found == ["  ONE. TWO.\n", "THREE >>FR<< FOUR.\n", "FIVE. >>DE<< SIX.\n", ">>XX<< SEVEN.\n", " \n", "EIGHT"]
+
+
+def test_a_code_counts_where_a_sentence_must_fit():
+    cut = Cutter(lambda line: [line], lambda text: len(text) <= 12, always)
+    assert [part.source for part in cut(">>de<< one two three").sentences] == [
+        ">>de<< one",
+        ">>de<< two",
+        ">>de<< three",
+    ]
 
 
 SPACES = st.text(st.sampled_from("AbZ.?! \t\u00a0\u2003\u2009\u202f\u3000\u1680"), max_size=12)
@@ -101,7 +129,9 @@ def test_long_lines_are_cut_in_linear_time(text):
 def test_sentences_lines_and_white_space():
     text = "  Dr. Smith came.  He saw it!\n\n\t- One. Two\r\n"
     lines = text.splitlines(keepends=True)
-    found = "".join(translated_lines(lines, lambda all: (one.upper() for one in all), segmenter("en"), always))
+    found = "".join(
+        translated_lines(lines, lambda all: (one.upper() for one in all), Cutter(segmenter("en"), always, never))
+    )
     assert found == text.upper()
     line = parts_of("One, two and three, four five", segmenter("en"), lambda part: len(part) < 20)
     assert [sentence.text for sentence in line.sentences] == ["One, two and three,", "four five"]  # where a clause ends

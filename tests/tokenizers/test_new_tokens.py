@@ -9,6 +9,7 @@ from tf_transformer.config import TokenizerConfig
 from tf_transformer.data.corpora import toy
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import SPACE_MARK, UNKNOWN, Tokenizer, Vocabulary, train_tokenizer
+from tf_transformer.tokenizers.listed_pieces import listed_pieces
 from tf_transformer.tokenizers.new_tokens import LEAST, Joins, learned_pieces, with_tokens
 
 OLD = [text for pair in toy.pairs("val") for text in pair]
@@ -93,8 +94,49 @@ def test_too_little_text_is_said(vocabulary, caplog):
     assert "new pieces that occur 5 times or more, of the 9999 asked for" in caplog.text
 
 
+WORDS = [
+    "Lackierkabine",
+    "Lackierpistole",
+    "Pistole",
+    "Mann",
+    "garçon",
+    "Кижи",
+    "中文",
+    "12-V-Netz",
+    "Kabine Lack",
+    "a",
+]
+
+
+def test_a_listed_word_is_one_piece_and_other_text_is_cut_as_before(vocabulary):
+    tokens = listed_pieces(vocabulary, WORDS)
+    larger = extended(vocabulary, tokens)
+    assert larger.pieces[: vocabulary.vocab_size] == vocabulary.pieces
+    for text in WORDS:
+        [[id]] = larger.encode([text])
+        assert id != UNKNOWN and larger.vocabulary.processor.decode([id]) == text
+    sentence = "Der Mann hat eine Lackierkabine und eine Pistole , mit garçon und 中文 ."
+    assert larger.tokenize([sentence]).to_list() == larger.encode([sentence])
+    pieces = [larger.pieces[id] for id in larger.encode([sentence])[0]]
+    assert {f"{SPACE_MARK}{word}" for word in ("Mann", "Lackierkabine", "Pistole", "garçon", "中文")} <= set(pieces)
+    for line in OLD:
+        if not any(token.piece in SPACE_MARK + line.replace(" ", SPACE_MARK) for token in tokens):
+            assert larger.encode([line]) == vocabulary.encode([line])
+    for token in tokens:
+        assert all(UNKNOWN < part < vocabulary.vocab_size for part in token.parts)
+    assert listed_pieces(larger.vocabulary, WORDS) == []
+
+
+@pytest.mark.parametrize("word", ["\u200b", "\u2581", "a\x00b"])
+def test_a_word_that_cannot_be_one_piece_is_refused(vocabulary, word):
+    with pytest.raises(InputError, match="1 of the 2 words cannot become one piece"):
+        listed_pieces(vocabulary, ["Mann", word])
+
+
 @pytest.mark.parametrize("model_type", ["char", "word"])
 def test_characters_and_words_get_no_pieces(model_type):
     model = train_tokenizer(OLD, TokenizerConfig(vocab_size=419, model_type=model_type))
     with pytest.raises(InputError, match=f"type unigram or bpe gets pieces. Received: {model_type}"):
         learned_pieces(Vocabulary(model), FRENCH * 7, 31)
+    with pytest.raises(InputError, match=f"type unigram or bpe gets pieces. Received: {model_type}"):
+        listed_pieces(Vocabulary(model), WORDS)

@@ -27,7 +27,7 @@ from tf_transformer.runs.descriptions import is_litert
 from tf_transformer.runs.runtimes import faster_than
 from tf_transformer.storage.lines import Arriving, decoded, opened
 from tf_transformer.text.batching import WINDOW, translate_lines
-from tf_transformer.text.documents import Segment, fits_by, segmenter, translated_lines
+from tf_transformer.text.documents import Cutter, Segment, codes_by, fits_by, segmenter, translated_lines
 from tf_transformer.text.markup import markup_spans, stripped
 
 if TYPE_CHECKING:
@@ -175,9 +175,10 @@ def _chunks(
         # The model does not see what is kept.
         seen = (lambda texts: [stripped(text).text for text in texts]) if kept else list
         fits = fits_by(lambda texts: model.count_tokens(seen(texts)), model.most_source)
+        cut = Cutter(segment, fits, codes_by(model.count_tokens), kept)
         of_sentences = lambda sentences: (text for [text] in translate(sentences))  # noqa: E731
         for some in ([line] for line in lines) if at_once else [lines]:
-            yield from translated_lines(some, of_sentences, segment, fits, kept)
+            yield from translated_lines(some, of_sentences, cut)
         return
     for number, texts in enumerate(translate(lines), 1):
         before = f"{number}\t" if options.line_numbers else ""

@@ -15,6 +15,34 @@ ANY_FAST = ("PreTrainedTokenizerFast", "TokenizersBackend")
 """The classes of transformers 4 and 5 that do what tokenizer.json says."""
 
 
+LFS = b"version https://git-lfs"
+"""How the files begin that a clone has in the place of large ones."""
+LFS_SIZE = 1024
+"""More bytes than such a file has."""
+
+
+def check_files(folder: Path) -> None:
+    """Check that a folder has the files of a model, and not those of another program.
+
+    Raises:
+        InputError: it has pointers of Git LFS, or what was converted for CTranslate2; its text is cut by subword-nmt;
+            or the model is in a folder within it.
+    """
+    files = sorted(folder.iterdir())
+    for file in files:
+        if file.is_file() and file.stat().st_size < LFS_SIZE and file.read_bytes().startswith(LFS):
+            raise InputError(f"{file} is only a pointer of Git LFS: run git lfs pull in {folder}")
+    if (folder / "model.bin").exists() and not (folder / "model.safetensors").exists():
+        raise InputError(f"{folder} is a model for CTranslate2: import the model that it was converted from")
+    if (folder / "source.bpe").exists() and not (folder / "source.spm").exists():
+        raise InputError(f"{folder} cannot be imported: its text is cut by source.bpe, and not by SentencePiece")
+    descriptions = ("config.json", "adapter_config.json", "decoder.yml")
+    if not any((folder / name).exists() for name in descriptions):
+        for within in files:
+            if any((within / name).exists() for name in descriptions):
+                raise InputError(f"{folder} has no config.json, but {within.name} in it has: give {within}")
+
+
 def check_kind(folder: Path, config: dict[str, Any]) -> None:
     """Check that a folder holds a model whose layers and tokenizer are those that its model_type promises.
 

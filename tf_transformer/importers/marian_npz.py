@@ -180,6 +180,10 @@ def _vocabulary(file: Path) -> Vocabulary:
     """
     if not file.is_file():
         raise InputError(f"cannot read the vocabulary {file}: there is no such file")
+    if file.suffix == ".spm":
+        raise InputError(
+            f"{file}: models whose vocabulary is a SentencePiece model cannot be imported; it must be a .yml"
+        )
     ids: dict[str, int] = {}
     key = None
     for number, line in enumerate(read_lines(file), 1):

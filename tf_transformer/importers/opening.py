@@ -11,7 +11,7 @@ from tf_transformer.importers import hub, m2m100, marian, marian_npz
 from tf_transformer.importers.adapter import check_has_base
 from tf_transformer.importers.folder import read_object
 from tf_transformer.importers.imported import Imported, write
-from tf_transformer.importers.kinds import check_kind
+from tf_transformer.importers.kinds import check_files, check_kind
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.storage.atomic import refuse_existing
 
@@ -48,6 +48,10 @@ def import_model(model: str | Path, run_dir: str | Path, *layers: Mapping[str, A
 
 
 def _reader(model: Path) -> Callable[[Path], Imported]:
+    if model.is_dir():
+        check_files(model)
+    elif model.suffix == ".zip" and model.is_file():
+        raise InputError(f"{model} is packed: unpack it, and give the folder")
     if model.suffix == ".npz" or (model / marian_npz.DECODER).is_file():
         return marian_npz.read
     if not model.is_dir():

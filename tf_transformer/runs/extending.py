@@ -41,8 +41,8 @@ def extend(
         run_dir: a run; one of several languages if it is to get more of them.
         output: a new folder.
         languages: for each new language, the one that it starts as.
-        pieces: the new pieces of the source and the target (`tokenizers.new_tokens.learned_pieces`), the same for
-            both if they share a tokenizer.
+        pieces: the new pieces of the source and the target (`runs.extension.new_pieces`), the same for both if they
+            share a table of embeddings.
 
     Returns:
         The new run directory. You can translate with it, export it and start other runs from it (`init_from`), but

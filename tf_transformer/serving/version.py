@@ -20,7 +20,7 @@ from tf_transformer.serving.batching import Batcher
 from tf_transformer.serving.jobs import Arrays, Job, Sentence, Waiting
 from tf_transformer.serving.limits import Limits, Refused
 from tf_transformer.serving.tensors import Columns, columns_of
-from tf_transformer.text.documents import fits_by
+from tf_transformer.text.documents import codes_by, fits_by
 
 LETTERS = 16
 """The letters of a token, at most: what has more than a sentence can have need not be counted to be cut."""
@@ -70,12 +70,15 @@ class Version:
         """The source and the target language, as far as the export names them."""
         self.fits: Callable[[str], bool] = lambda text: True
         """Says whether the model takes all of a sentence, as far as the export shows it."""
+        self.is_code: Callable[[str], bool] = lambda text: False
+        """Says whether the model reads a code such as `>>de<<`, as far as the export shows it."""
         if described:
             data, decoding = described.config.data, described.config.decoding
             self.direction = (decoding.source_language or data.source, decoding.target_language or data.target)
             if self.signatures.has_count:
                 fits, most = fits_by(self._count, described.most_source), LETTERS * described.most_source
                 self.fits = lambda text: len(text) <= most and fits(text)
+                self.is_code = codes_by(self._count)
 
     def run(self, signature: str, columns: Columns, over: Waiting) -> Arrays:
         """Call a signature with sentences, and wait for its answer.

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from tf_transformer.config.special_tokens import AT_FRONT
 from tf_transformer.errors import missing_extra
 from tf_transformer.text.words import WIDE, is_within_sign
 
@@ -23,6 +24,13 @@ class Sentence(NamedTuple):
     """the white space before it"""
     text: str
     """without white space around it"""
+    code: str = ""
+    """the language to translate to, such as `>>de<<`, if the model reads it at the front of a text"""
+
+    @property
+    def source(self) -> str:
+        """What the model reads."""
+        return f"{self.code} {self.text}" if self.code else self.text
 
 
 class Line(NamedTuple):
@@ -102,48 +110,81 @@ def fits_by(count: Callable[[list[str]], list[int]], most: int) -> Callable[[str
     return fits
 
 
-def parts_of(line: str, segment: Segment, fits: Callable[[str], bool], kept: Spans | None = None) -> Line:
+def codes_by(count: Callable[[list[str]], list[int]]) -> Callable[[str], bool]:
+    """Return a function that says whether a model reads a code such as `>>de<<` as one token, and not as text.
+
+    Args:
+        count: as for `fits_by`.
+    """
+    return lambda code: count([code])[0] - count([""])[0] == 1
+
+
+class Cutter:
+    """Cuts the lines of a text into sentences that fit into the model, and the white space between them.
+
+    A code such as `>>de<<` at the front of a line says the language of all sentences up to the next code.
+
+    Args:
+        segment: cuts a line into sentences.
+        fits: says whether the model takes all of a sentence.
+        is_code: says whether the model reads a code; if not, it is text like other text.
+        kept: as in `parts_of`.
+    """
+
+    def __init__(
+        self, segment: Segment, fits: Callable[[str], bool], is_code: Callable[[str], bool], kept: Spans | None = None
+    ):
+        self._segment, self._fits, self._is_code, self._kept = segment, fits, is_code, kept
+        self._code = ""
+
+    def __call__(self, line: str) -> Line:
+        """Cut the next line of the text."""
+        rest = line.lstrip()
+        space = line[: len(line) - len(rest)]
+        if (code := re.match(AT_FRONT, rest)) and self._is_code(code[0]):
+            self._code, rest = code[0], rest[code.end() :]
+            line = space + (rest.lstrip() or rest)
+        return parts_of(line, self._segment, self._fits, self._kept, self._code)
+
+
+def parts_of(
+    line: str, segment: Segment, fits: Callable[[str], bool], kept: Spans | None = None, code: str = ""
+) -> Line:
     """Cut a line into sentences that fit into the model, and the white space between them.
 
     A sentence that does not fit is cut where a clause ends, or else at a space, or else anywhere; but nowhere within
-    one of the spans that `kept` returns.
+    one of the spans that `kept` returns. Each sentence has the `code`.
     """
     sentences: list[Sentence] = []
     space = ""
     for found in _joined(segment(line), kept(line) if kept else []):
-        for part in _fitting(found, fits, kept):
+        for part in _fitting(found, lambda text: fits(Sentence("", text, code).source), kept):
             text = part.strip()
             if not text:
                 space += part
                 continue
             start = part.index(text)
-            sentences.append(Sentence(space + part[:start], text))
+            sentences.append(Sentence(space + part[:start], text, code))
             space = part[start + len(text) :]
     return Line(sentences, space)
 
 
 def translated_lines(
-    lines: Iterable[str],
-    translate: Callable[[Iterator[str]], Iterable[str]],
-    segment: Segment,
-    fits: Callable[[str], bool],
-    kept: Spans | None = None,
+    lines: Iterable[str], translate: Callable[[Iterator[str]], Iterable[str]], cut: Callable[[str], Line]
 ) -> Iterator[str]:
     """Yield lines with their sentences translated; everything between these stays as it is.
 
     Args:
         lines: the lines, each with its line feed.
         translate: translates sentences in their order; it may read ahead.
-        segment: cuts a line into sentences.
-        fits: says whether the model takes all of a sentence.
-        kept: as in `parts_of`.
+        cut: cuts a line into sentences.
     """
     waiting: deque[Line] = deque()
 
     def sentences() -> Iterator[str]:
         for line in lines:
-            waiting.append(parts_of(line, segment, fits, kept))
-            yield from (sentence.text for sentence in waiting[-1].sentences)
+            waiting.append(cut(line))
+            yield from (sentence.source for sentence in waiting[-1].sentences)
 
     done: list[str] = []
     for translation in translate(sentences()):
@@ -163,7 +204,7 @@ def joined(line: Line, translations: Sequence[str]) -> str:
     Where its script has no space between two sentences, as Chinese, one is added if the translation needs it.
     """
     text, last = "", ""
-    for (before, original), translation in zip(line.sentences, translations, strict=True):
+    for (before, original, _), translation in zip(line.sentences, translations, strict=True):
         if not before and WIDE.match(last) and text and translation:
             before = "" if WIDE.match(text[-1]) or WIDE.match(translation[0]) else " "
         text += before + translation

@@ -35,6 +35,8 @@ class NewToken(NamedTuple):
     """the tokens whose mean its weights start as; none for the mean of all pieces"""
     score: float = 0.0
     is_language: bool = False
+    is_used: bool = True
+    """whether text is cut into it; if not, it is a piece of the other side, with which this one shares its ids"""
 
 
 def language_tokens(vocabulary: Vocabulary, languages: Mapping[str, str]) -> list[NewToken]:
@@ -48,7 +50,7 @@ def language_tokens(vocabulary: Vocabulary, languages: Mapping[str, str]) -> lis
         id = vocabulary.languages[old]
         is_bare = vocabulary.pieces[id] == old
         tokens.append(NewToken(language_pieces(new)[is_bare], (id,), is_language=True))
-    there = _pieces_of(vocabulary)
+    there = pieces_of(vocabulary)
     if found := {token.piece for token in tokens} & there:
         raise InputError(f"the tokenizer has the piece {min(found)!r}: give the language another name")
     return tokens
@@ -61,8 +63,9 @@ def with_tokens(vocabulary: Vocabulary, tokens: Sequence[NewToken]) -> bytes:
     kind = sentencepiece_model_pb2.ModelProto.SentencePiece
     proto = sentencepiece_model_pb2.ModelProto.FromString(vocabulary.model)
     pieces = [*proto.pieces]
+    ordinary = {True: kind.NORMAL, False: kind.UNUSED}
     pieces[vocabulary.vocab_size : vocabulary.vocab_size] = [
-        kind(piece=token.piece, score=token.score, type=kind.CONTROL if token.is_language else kind.NORMAL)
+        kind(piece=token.piece, score=token.score, type=kind.CONTROL if token.is_language else ordinary[token.is_used])
         for token in tokens
     ]
     extended = sentencepiece_model_pb2.ModelProto()
@@ -71,6 +74,34 @@ def with_tokens(vocabulary: Vocabulary, tokens: Sequence[NewToken]) -> bytes:
     extended.pieces.extend(pieces)
     extended.trainer_spec.vocab_size = len(pieces)
     return extended.SerializeToString()
+
+
+def with_pieces(vocabulary: Vocabulary, pieces: Sequence[NewToken]) -> Vocabulary:
+    """Return a vocabulary with more pieces, behind the ids in use."""
+    return Vocabulary(
+        with_tokens(vocabulary, pieces),
+        vocab_size=vocabulary.vocab_size + len(pieces),
+        languages=tuple(vocabulary.languages),
+    )
+
+
+def with_those_of_the_other(
+    source: Sequence[NewToken], target: Sequence[NewToken]
+) -> tuple[list[NewToken], list[NewToken]]:
+    """Return the new pieces of two sides whose tokenizers share their ids: each side has those of the other too.
+
+    A piece of both starts as what wrote it in the target, where its logit must be the mean of theirs.
+    """
+    all_pieces = {token.piece: token for token in (*source, *target)}
+    sides = ({token.piece: token for token in side} for side in (source, target))
+    of_source, of_target = (
+        [
+            side[piece]._replace(parts=token.parts) if piece in side else token._replace(is_used=False)
+            for piece, token in all_pieces.items()
+        ]
+        for side in sides
+    )
+    return of_source, of_target
 
 
 def learned_pieces(vocabulary: Vocabulary, sentences: Iterable[str], number: int) -> list[NewToken]:
@@ -89,17 +120,12 @@ def learned_pieces(vocabulary: Vocabulary, sentences: Iterable[str], number: int
     Raises:
         InputError: the text yields none; a vocabulary of characters or words, which would not use them.
     """
-    if vocabulary.model_type not in ("unigram", BPE):
-        raise InputError(f"only a tokenizer of type unigram or bpe gets pieces. Received: {vocabulary.model_type}")
+    check_type(vocabulary)
     words: Counter[str] = Counter()
     for sentence in sentences:
         words.update(re.findall(f"{SPACE_MARK}?[^{SPACE_MARK}]+", vocabulary.processor.normalize(sentence)))
-    characters = _characters(vocabulary, words, number)
-    larger = Vocabulary(
-        with_tokens(vocabulary, characters),
-        vocab_size=vocabulary.vocab_size + len(characters),
-        languages=tuple(vocabulary.languages),
-    )
+    characters = new_characters(vocabulary, words, number)
+    larger = with_pieces(vocabulary, characters)
     learned = characters + _joined(larger, words, number - len(characters), characters)
     if not learned:
         raise InputError(
@@ -115,29 +141,37 @@ def learned_pieces(vocabulary: Vocabulary, sentences: Iterable[str], number: int
     return learned
 
 
-def _pieces_of(vocabulary: Vocabulary) -> set[str]:
+def check_type(vocabulary: Vocabulary) -> None:
+    """Raise InputError for a vocabulary of characters or words, which would not use new pieces."""
+    if vocabulary.model_type not in ("unigram", BPE):
+        raise InputError(f"only a tokenizer of type unigram or bpe gets pieces. Received: {vocabulary.model_type}")
+
+
+def pieces_of(vocabulary: Vocabulary) -> set[str]:
     """Return all pieces of the SentencePiece model, also those that are not in use."""
     processor = vocabulary.processor
     return {processor.id_to_piece(i) for i in range(processor.vocab_size())}
 
 
-def _least_score(vocabulary: Vocabulary) -> float:
+def least_score(vocabulary: Vocabulary) -> float:
+    """Return the score of the worst piece."""
     processor = vocabulary.processor
     return min((processor.get_score(i) for i in range(END + 1, vocabulary.vocab_size)), default=0.0)
 
 
-def _ids(vocabulary: Vocabulary, pieces: Iterable[str]) -> list[int]:
+def ids_of(vocabulary: Vocabulary, pieces: Iterable[str]) -> list[int]:
+    """Return the ids of pieces that the SentencePiece model has cut text into."""
     table, processor = vocabulary.piece_to_id, vocabulary.processor
     return [processor.piece_to_id(piece) if table is None else table.get(piece, UNKNOWN) for piece in pieces]
 
 
-def _characters(vocabulary: Vocabulary, words: Counter[str], number: int) -> list[NewToken]:
-    """Return the characters that a vocabulary does not have, the most frequent first."""
+def new_characters(vocabulary: Vocabulary, words: Counter[str], number: int | None = None) -> list[NewToken]:
+    """Return the characters of words that a vocabulary does not have, so many at most, the most frequent first."""
     counts: Counter[str] = Counter()
     for word, count in words.items():
         for character in word:
             counts[character] += count
-    there = _pieces_of(vocabulary)
+    there = pieces_of(vocabulary)
     missing = [
         character
         for character, count in counts.most_common()
@@ -146,20 +180,20 @@ def _characters(vocabulary: Vocabulary, words: Counter[str], number: int) -> lis
     tokens = []
     for character in missing[:number]:
         # Bytes may have written it before. One that could not be written starts as an average piece.
-        known = _ids(vocabulary, vocabulary.processor.encode(character, out_type=str))
+        known = ids_of(vocabulary, vocabulary.processor.encode(character, out_type=str))
         parts = tuple(id for id in known if id != UNKNOWN and vocabulary.pieces[id] != SPACE_MARK)
-        tokens.append(NewToken(character, parts, _least_score(vocabulary) - 1))
+        tokens.append(NewToken(character, parts, least_score(vocabulary) - 1))
     return tokens
 
 
 def _joined(vocabulary: Vocabulary, words: Counter[str], number: int, characters: Sequence[NewToken]) -> list[NewToken]:
     """Return the pieces that BPE learns from words as a vocabulary cuts them, which has new characters already."""
     cut = [vocabulary.processor.encode(word, out_type=str) for word in words]
-    ids = {piece: id for piece in {piece for word in cut for piece in word} for id in _ids(vocabulary, [piece])}
-    is_bpe, least = vocabulary.model_type == BPE, _least_score(vocabulary)
+    ids = {piece: id for piece in {piece for word in cut for piece in word} for id in ids_of(vocabulary, [piece])}
+    is_bpe, least = vocabulary.model_type == BPE, least_score(vocabulary)
     scores = {piece: vocabulary.processor.get_score(id) for piece, id in ids.items()}
     parts = {piece: (id,) for piece, id in ids.items()} | {token.piece: token.parts for token in characters}
-    there = _pieces_of(vocabulary)
+    there = pieces_of(vocabulary)
     joins = Joins(cut, list(words.values()), {piece for piece, id in ids.items() if id == UNKNOWN})
     learned: list[NewToken] = []
     for (left, right), piece in joins.best(there, number):

@@ -6,7 +6,8 @@ import {KIND, readModel, SPACE_MARK} from "./sentencepiece.js";
 
 const UNKNOWN = 1, END = 3;
 const LANGUAGE = /^>>\S+<<$/u;
-const AT_FRONT = /^>>.*?<</su;
+/** What is read as a language at the beginning of a text, known or not. */
+export const AT_FRONT = /^>>.*?<</su;
 
 /** The pieces of a SentencePiece model and their ids. */
 export class Vocabulary {

@@ -3,6 +3,7 @@
 import {Damaged, reader} from "./files.js";
 import {attention, searchSteps} from "./inside.js";
 import {Translator} from "./translator.js";
+import {AT_FRONT} from "./vocabulary.js";
 
 /** @typedef {{id: number, path: string, text: string, more: Record<string, any>}} Asked */
 
@@ -58,20 +59,21 @@ async function answer({id, path, text, more}) {
  * @param {import("./translator.js").Options} options
  */
 async function translate(translator, id, text, options) {
-  const pieces = sentencesOf(text, options.source ?? translator.decoding.source_language);
+  const language = options.source ?? translator.decoding.source_language;
+  const pieces = sentencesOf(text, language, translator.source.hasCodes);
   const wanted = pieces.filter(({isText}) => isText);
   /** @type {{text: string, n_best: {translation: string, score: number}[], is_truncated: boolean}[]} */
   const sentences = [];
   for (let done = 0; done < wanted.length && !stopped.has(id); ) {
     // The first one alone, because it is waited for, and then as many as are computed together.
     const now = wanted.slice(done, done + (done ? translator.batch : 1));
-    const found = await translator.translate(now.map((piece) => piece.text), {...options, n: translator.decoding.beam_size});
+    const found = await translator.translate(now.map((piece) => piece.source), {...options, n: translator.decoding.beam_size});
     done += now.length;
     now.forEach((piece, i) => {
       const best = found[i].translations;
       piece.translation = best[0].text;
       const n_best = best.map(({text: translation, score}) => ({translation, score}));
-      sentences.push({text: piece.text, n_best, is_truncated: found[i].isCut});
+      sentences.push({text: piece.source, n_best, is_truncated: found[i].isCut});
     });
     const translation = pieces.map((piece) => (piece.isText ? piece.translation ?? "\u2026" : piece.text)).join("");
     if (done === wanted.length) return {translation, sentences};
@@ -80,14 +82,31 @@ async function translate(translator, id, text, options) {
   return {translation: text, sentences};
 }
 
-/** @typedef {{text: string, isText: boolean, translation?: string}} Part of a text: a sentence, or what is between two */
+/**
+ * Part of a text: a sentence, or what is between two. The source is what the model reads of a sentence.
+ * @typedef {{text: string, isText: boolean, source: string, translation?: string}} Part
+ */
 
-/** @param {string} text @param {string | null} [language] @returns {Part[]} */
-function sentencesOf(text, language) {
-  return text.split(/(\n)/u).flatMap((line) => (line.trim() ? inLine(line, language) : [{text: line, isText: false}]));
+/**
+ * @param {string} text @param {string | null} language
+ * @param {boolean} hasCodes whether a code such as `>>de<<` at the front of a line is that of all sentences up to the next
+ * @returns {Part[]}
+ */
+function sentencesOf(text, language, hasCodes) {
+  let front = "";
+  return text.split(/(\n)/u).flatMap((line) => {
+    const begun = line.trimStart();
+    const code = hasCodes && begun.match(AT_FRONT);
+    if (code) {
+      front = `${code[0]} `;
+      line = line.slice(0, line.length - begun.length) + begun.slice(code[0].length).trimStart();
+    }
+    const parts = line.trim() ? inLine(line, language) : [{text: line, isText: false}];
+    return parts.map((part) => ({...part, source: front + part.text}));
+  });
 }
 
-/** @param {string} line @param {string | null} [language] @returns {Part[]} */
+/** @param {string} line @param {string | null} language @returns {{text: string, isText: boolean}[]} */
 function inLine(line, language) {
   if (!("Segmenter" in Intl)) return [{text: line, isText: true}];
   const parts = Array.from(segmenter(language).segment(line), ({segment}) => segment);

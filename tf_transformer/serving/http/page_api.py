@@ -44,7 +44,7 @@ class PageApi:
         text, asked = await self._texts.asked(request)
         version = self._model.version
         document = await self._texts.document(request, version, text, asked)
-        sentences = [{"text": part.text, **_sentence(part.row)} for part in document.parts]
+        sentences = [{"text": part.sentence.source, **_sentence(part.row)} for part in document.parts]
         return write({"model": self._shown(version), "translation": document.translation, "sentences": sentences})
 
     async def attention(self, request: Request) -> Response:

@@ -140,7 +140,7 @@ class _Api:
         version = self._model.find(*_servable(request))
         text, asked = await self._texts.asked(request, self._origins)
         document = await self._texts.document(request, version, text, asked)
-        parts = [{"text": part.text, "translation": part.translation} for part in document.parts]
+        parts = [{"text": part.sentence.source, "translation": part.translation} for part in document.parts]
         return write({"translation": document.translation, "sentences": parts})
 
     async def status(self, request: Request) -> Response:

@@ -20,7 +20,7 @@ from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import ServedModel
 from tf_transformer.serving.tensors import check_size
 from tf_transformer.serving.version import Version
-from tf_transformer.text.documents import Line, Sentence, Spans, halves, joined, parts_of, segmenter
+from tf_transformer.text.documents import Cutter, Line, Sentence, Spans, halves, joined, segmenter
 from tf_transformer.text.glossary import Glossary
 from tf_transformer.text.markup import Stripped, markup_spans, stripped
 from tf_transformer.text.placing import restored
@@ -38,9 +38,7 @@ Shown = TypeVar("Shown")
 class Part:
     """A sentence of a document, or a part of one that is too long."""
 
-    before: str
-    """the white space before it"""
-    text: str
+    sentence: Sentence
     row: Row
     """what `translate_n_best` gives for it; empty until then"""
 
@@ -72,7 +70,7 @@ class Document:
         """Return the text with translations of its sentences; everything between these is as it was."""
         rest = iter(translations)
         lines = (
-            joined(Line([Sentence(part.before, part.text) for part in parts], after), [next(rest) for _ in parts])
+            joined(Line([part.sentence for part in parts], after), [next(rest) for _ in parts])
             for parts, after in zip(self.lines, self.after, strict=True)
         )
         return "".join(lines)
@@ -175,7 +173,8 @@ class Texts:
                 check_size(parts, most)
                 return is_part
 
-            return [[parts_of(line, segment, fits, kept) for line in LINE.findall(text)] for text in texts]
+            of_each = [(text, Cutter(segment, fits, version.is_code, kept)) for text in texts]
+            return [[cut_line(line) for line in LINE.findall(text)] for text, cut_line in of_each]
 
         lines_of = await while_connected(request, self._model.run(cut))
 
@@ -230,10 +229,10 @@ async def translated(
 ) -> Document:
     """Translate the sentences of lines, and again the halves of those that were cut off, until none is."""
     document = Document(
-        [[Part(*sentence, row={}) for sentence in line.sentences] for line in lines], [line.after for line in lines]
+        [[Part(sentence, row={}) for sentence in line.sentences] for line in lines], [line.after for line in lines]
     )
     while waiting := [part for part in document.parts if not part.row]:
-        for part, row in zip(waiting, await translate([part.text for part in waiting]), strict=True):
+        for part, row in zip(waiting, await translate([part.sentence.source for part in waiting]), strict=True):
             part.row = row
         document.lines = [[half for part in line for half in _halved(part, kept)] for line in document.lines]
     return document
@@ -251,9 +250,10 @@ def _glossary_of(asked: dict[str, Any]) -> Glossary | None:
 
 def _halved(part: Part, kept: Spans | None) -> list[Part]:
     """Return a sentence, or two without translations if it was cut off and can be halved."""
-    cut = halves(part.text, kept) if part.row["is_truncated"] else None
+    before, text, code = part.sentence
+    cut = halves(text, kept) if part.row["is_truncated"] else None
     if cut is None:
         return [part]
     first, second = cut
     between = second[: len(second) - len(second.lstrip())]
-    return [Part(part.before, first, {}), Part(between, second.lstrip(), {})]
+    return [Part(Sentence(before, first, code), {}), Part(Sentence(between, second.lstrip(), code), {})]
