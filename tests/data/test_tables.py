@@ -5,12 +5,14 @@ import datetime
 import gzip
 import io
 import logging
+import shlex
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import langcodes
 import openpyxl
 import pytest
 import zstandard
@@ -22,7 +24,7 @@ from tf_transformer.commands.main import parser
 from tf_transformer.config import DataConfig
 from tf_transformer.data import Pairs, read
 from tf_transformer.data.corpora.columns import column_languages, columns_of
-from tf_transformer.data.corpora.languages import CODES, language_named
+from tf_transformer.data.corpora.languages import language_named, names_of_languages
 from tf_transformer.data.corpora.separated import is_quoted
 from tf_transformer.errors import InputError
 
@@ -130,7 +132,7 @@ def test_a_plain_tsv_stays_as_it_is(tmp_path: Path, lines: list[str], caplog: py
             assert rows_of(path, source="en", target="de") == [tuple(line.split("\t")) for line in lines]
         else:
             assert "line 1 must have 2 columns" in message(path)
-    assert caplog.text == ""
+    assert "is a header:" not in caplog.text and "spreadsheets" not in caplog.text
 
 
 def test_what_is_recognised_is_said_and_can_be_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -143,7 +145,7 @@ def test_what_is_recognised_is_said_and_can_be_refused(tmp_path: Path, caplog: p
     assert rows_of(path, source="en", target="de", tsv="plain") == plain
 
 
-WIDE = [("id", "Englisch", "Anmerkung", "de_DE", "score"), ("1", "a", "?", "b", "0.5"), ("2", "c", "", "d", "0.25")]
+WIDE = [("id", "Kurz", "Anmerkung", "de_DE", "score"), ("1", "a", "?", "b", "0.5"), ("2", "c", "", "d", "0.25")]
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "xlsx"])
@@ -155,14 +157,14 @@ def test_columns_of_a_wide_table(tmp_path: Path, kind: str) -> None:
         path.write_text(as_csv(WIDE, delimiter="\t" if kind == "tsv" else ";"))
     de_fr = message(path, source="en", target="de")
     assert "wide." in de_fr and "--columns en=1,de=2" in de_fr
-    assert "line 1: id | Englisch | Anmerkung | de_DE | score; line 2: 1 | a | ? | b | 0.5" in de_fr
-    for columns in ("en=2,de=4", "en=englisch,de=de_DE", "de=4,en=2"):
+    assert "line 1: id | Kurz | Anmerkung | de_DE | score; line 2: 1 | a | ? | b | 0.5" in de_fr
+    for columns in ("en=2,de=4", "en=kurz,de=de_DE", "de=4,en=2"):
         pairs = [("a", "b"), ("c", "d")]
         named = rows_of(path, source="en", target="de", columns=columns)
         assert named == ([(WIDE[0][1], WIDE[0][3]), *pairs] if columns[-1].isdecimal() else pairs)
-    assert rows_of(path, columns="en=Englisch,de=de_DE") == pairs
-    assert rows_of(path, source="de", target="en", columns="en=Englisch,de=4") == [pair[::-1] for pair in pairs]
-    assert rows_of(path, columns="en=Englisch,de=4,score=5", min_score=0.3) == [("a", "b")]
+    assert rows_of(path, columns="en=Kurz,de=de_DE") == pairs
+    assert rows_of(path, source="de", target="en", columns="en=Kurz,de=4") == [pair[::-1] for pair in pairs]
+    assert rows_of(path, columns="en=Kurz,de=4,score=5", min_score=0.3) == [("a", "b")]
 
 
 def test_a_header_names_the_columns(tmp_path: Path) -> None:
@@ -285,7 +287,62 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_names_of_languages() -> None:
     assert language_named("English (United States)") == "en" and language_named("pt_BR") == "pt-br"
     assert language_named("Tiếng Việt") == "vi" and language_named("the") is None
-    assert len(set(sum(CODES.values(), ()))) == len(sum(CODES.values(), ()))
+    assert language_named("Anglais") == language_named("英文") == language_named("İngilizce") == "en"
+    names = [name for names in names_of_languages().values() for name in names]
+    assert len(set(names)) == len(names)
+    for code, language in (("de", "it"), ("ja", "ru"), ("pt", "tr")):
+        assert language_named(langcodes.get(code).language_name(language)) == code
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Englisch;Deutsch",
+        "Anglais;Allemand",
+        "英文;德文",
+        "Original;Übersetzung",
+        "原文;译文",
+        "Texte source;Traduction",
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "tsv", "xlsx"])
+def test_headers_in_other_languages(tmp_path: Path, kind: str, header: str, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / f"pairs.{kind}"
+    rows = [header.split(";"), ["a", "b"]]
+    if kind == "xlsx":
+        xlsx(path, rows)
+    else:
+        path.write_text(as_csv(rows, delimiter="\t" if kind == "tsv" else ";"))
+    with caplog.at_level(logging.INFO):
+        assert rows_of(path, source="en", target="de") == [("a", "b")]
+    assert f"line 1 is a header: {header.replace(';', ' | ')}" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("first", "advice"),
+    [
+        ("Begriff;Term", "give --columns en=Begriff,de=Term"),
+        ("Spalte A;Spalte B", "give --columns 'en=Spalte A,de=Spalte B'"),
+        ("Text;Text", "remove it"),
+        ("He came.;Er kam.", None),
+        ("1;a", None),
+        ("a man in a hat;ein Mann mit Hut", None),
+    ],
+)
+def test_a_first_line_that_may_be_a_header_is_said(
+    tmp_path: Path, first: str, advice: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "pairs.csv").write_text(f"{first}\nx;y\n")
+    with caplog.at_level(logging.INFO):
+        assert rows_of(tmp_path / "pairs.csv", source="en", target="de") == [tuple(first.split(";")), ("x", "y")]
+    if advice is None:
+        assert caplog.text == ""
+        return
+    said = f"pairs.csv, line 1 is read as a pair: {first.replace(';', ' | ')}. If it is a header, {advice}\n"
+    assert caplog.text.endswith(said)
+    if "=" in advice:
+        columns = shlex.split(advice)[-1]
+        assert rows_of(tmp_path / "pairs.csv", source="en", target="de", columns=columns) == [("x", "y")]
 
 
 def test_columns_are_counted_from_what_the_header_says() -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data.chunks import LINES, Chunk, digest_of, split_lines
-from tf_transformer.data.corpora.columns import Columns, score_in
+from tf_transformer.data.corpora.columns import Columns, said_once, score_in
 from tf_transformer.data.corpora.drawn import PACKED, split_of
 from tf_transformer.data.corpora.separated import is_quoted, sample_of, separated
-from tf_transformer.data.corpora.table import Cells, Table, said_once
+from tf_transformer.data.corpora.table import Cells, Table
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError
 from tf_transformer.storage.lines import decoded, line_blocks

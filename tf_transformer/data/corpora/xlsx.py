@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tf_transformer.data.corpora.columns import said_once
 from tf_transformer.data.corpora.package import PROTECTED, refuse_trap
-from tf_transformer.data.corpora.table import BEGINS, Cells, Table, said_once
+from tf_transformer.data.corpora.table import BEGINS, Cells, Table
 from tf_transformer.errors import InputError, missing_extra
 
 
