@@ -216,10 +216,11 @@ def test_csv_may_name_its_separator_and_have_blank_lines(tmp_path: Path) -> None
     assert rows_of(path) == [("a", "b,c"), ("", ""), ("d;e", "f"), ("", "")]
 
 
-def test_the_first_sheet_with_text_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_sheet_that_has_pairs_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     day = datetime.datetime(2026, 11, 27, 8, 30)
     rows = [("English", "German", None), ("a", 2.0), (True, day), (None, None), ("one\ntwo", 0.1)]
-    path = xlsx(tmp_path / "pairs.xlsx", [], rows, [("not", "this")])
+    cover = [("Glossary",), ("Author", "Jane"), ("Date", day), ("See Sheet2",), (None,)]
+    path = xlsx(tmp_path / "pairs.xlsx", [], cover, rows, [("not", "this")])
     with caplog.at_level(logging.INFO):
         assert rows_of(path, source="en", target="de") == [
             ("a", "2"),
@@ -227,8 +228,28 @@ def test_the_first_sheet_with_text_is_read(tmp_path: Path, caplog: pytest.LogCap
             ("", ""),
             ("one two", "0.1"),
         ]
-    assert "the sheet Sheet1 is read, of Sheet, Sheet1, Sheet2" in caplog.text
+    assert "the sheet Sheet2 is read, and not Sheet1, Sheet3; save another one as a .csv" in caplog.text
     assert rows_of(path, source="de", target="en")[0] == ("2", "a")
+
+
+def test_most_lines_of_a_sheet_without_a_header_are_pairs(tmp_path: Path) -> None:
+    path = xlsx(
+        tmp_path / "pairs.xlsx", [("Glossary",), ("Author", "Jane"), ("Sheet1",)], [("a b c.", "d"), ("e", "f")]
+    )
+    assert rows_of(path) == [("a b c.", "d"), ("e", "f")]
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "tsv"])
+def test_a_header_may_stand_below_a_title(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / f"pairs.{kind}"
+    rows = [("Glossary of 2026", ""), ("", ""), ("German", "English"), ("a", "b")]
+    if kind == "xlsx":
+        xlsx(path, rows)
+    else:
+        path.write_text(as_csv(rows, delimiter="\t" if kind == "tsv" else ";"))
+    with caplog.at_level(logging.INFO):
+        assert rows_of(path, source="en", target="de") == [("b", "a")]
+    assert "line 3 is a header, and what is above it is left out: German | English" in caplog.text
 
 
 def packed(members: dict[str, str]) -> bytes:
@@ -348,7 +369,7 @@ def test_a_first_line_that_may_be_a_header_is_said(
 def test_columns_are_counted_from_what_the_header_says() -> None:
     lines = [["Notes", "Target", "source"], ["x", "y", "z"]]
     found = columns_of(lines, DataConfig(corpus="x.csv"), "x.csv")
-    assert (found.source, found.target, found.has_header) == (2, 1, True)
+    assert (found.source, found.target, found.above) == (2, 1, 1)
 
 
 def test_pairs_of_all_kinds_of_tables_are_equal(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ class Columns(NamedTuple):
     source: int = 0
     target: int = 1
     score: int | None = None
-    has_header: bool = False
+    above: int = 0
+    """how many lines are no pairs: the header and what stands above it"""
 
 
 def score_in(text: str, where: str) -> float:
@@ -50,14 +51,32 @@ def columns_of(lines: Sequence[Sequence[str]], data: DataConfig, name: str) -> C
     Raises:
         InputError: the columns of the sentences are not known, or there are none as they are given.
     """
-    first = [cell.strip() for cell in lines[0]]
-    columns = _given(first, data, name, lines) if data.columns is not None else _found(first, data, name, lines)
-    where = f"{os.path.abspath(name)}, line 1 is"
-    if columns.has_header:
-        said_once(f"{where} a header: {in_short(first)}")
+    columns, number = found_columns(lines, data, name), _first_line(lines)
+    first = _stripped(lines[number])
+    where = f"{os.path.abspath(name)}, line {number + 1} is"
+    if columns.above:
+        left_out = ", and what is above it is left out" if number else ""
+        said_once(f"{where} a header{left_out}: {in_short(first)}")
     elif may_be_header(pair := [first[columns.source], first[columns.target]]):
         said_once(f"{where} read as a pair: {in_short(pair)}. If it is a header, {_hint(first, pair, columns, data)}")
     return columns
+
+
+def found_columns(lines: Sequence[Sequence[str]], data: DataConfig, name: str) -> Columns:
+    """Return the same in silence."""
+    number = _first_line(lines)
+    first = _stripped(lines[number])
+    columns = _given(first, data, name, lines) if data.columns is not None else _found(first, data, name, lines)
+    return columns._replace(above=number + 1) if columns.above else columns
+
+
+def _first_line(lines: Sequence[Sequence[str]]) -> int:
+    """Return which line may be a header, from 0: the first with several cells that are not empty; a title has one."""
+    return next((number for number, line in enumerate(lines) if len([*filter(None, _stripped(line))]) > 1), 0)
+
+
+def _stripped(line: Sequence[str]) -> list[str]:
+    return [cell.strip() for cell in line]
 
 
 @functools.cache
@@ -87,7 +106,7 @@ def _found(first: list[str], data: DataConfig, name: str, lines: Sequence[Sequen
     if pair is not None:
         if has_scores and not scores:
             raise _unclear(name, "no column of its header is called score", lines, data)
-        return Columns(len(first), *pair, scores[0] if has_scores else None, has_header=True)
+        return Columns(len(first), *pair, scores[0] if has_scores else None, above=1)
     if not is_narrow:
         why = f"it has {len(first)} columns, and no header that names the languages"
         if len([code for code in named if code]) > 1 and not (data.source and data.target):
@@ -96,10 +115,11 @@ def _found(first: list[str], data: DataConfig, name: str, lines: Sequence[Sequen
     if named[0] and named[1] and named[0] != named[1]:
         if data.source and data.target:
             raise InputError(
-                f"{name}, line 1 is a header, {' and '.join(first)}: give these languages, or put a line with "
-                f"source and target above it if it is a pair. Received: --source {data.source} --target {data.target}"
+                f"{name}, line {_first_line(lines) + 1} is a header, {' and '.join(first)}: give these languages, or "
+                "put a line with source and target above it if it is a pair. Received: "
+                f"--source {data.source} --target {data.target}"
             )
-        return Columns(len(first), 0, 1, 2 if has_scores else None, has_header=True)
+        return Columns(len(first), 0, 1, 2 if has_scores else None, above=1)
     return Columns(len(first), 0, 1, 2 if has_scores else None)
 
 
@@ -127,7 +147,7 @@ def _given(first: list[str], data: DataConfig, name: str, lines: Sequence[Sequen
     words = [first[i] for i in pair]
     named = [language_named(word) for word in words]
     has_header |= by_words(words) is not None or (None not in named and named[0] != named[1])
-    return Columns(len(first), *pair, score, has_header)
+    return Columns(len(first), *pair, score, int(has_header))
 
 
 def _sides(languages: list[str], data: DataConfig) -> tuple[str, str]:

@@ -39,9 +39,9 @@ class Table(Drawn):
         """Yield the pairs."""
         if self.columns is None:
             return
-        width, source, target, score, has_header = self.columns
+        width, source, target, score, above = self.columns
         for count, (number, cells) in enumerate(self.cells()):
-            if count == 0 and has_header:
+            if count < above:
                 continue
             if not any(cells):
                 yield Row("", "")

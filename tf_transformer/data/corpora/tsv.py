@@ -78,10 +78,10 @@ class TsvLines:
     def read(self) -> tuple[Pairs, dict[str, int]]:
         """Return the pairs of the split, and how many training pairs were left out because of their scores."""
         rows, low = [], 0
-        width, source, target, score, has_header = self.columns
+        width, source, target, score, above = self.columns
         limit = self.data.min_score if self.split == "train" else None
         for number, line in enumerate(decoded(split_lines(self.block), self.name, self.first), self.first):
-            if number == 1 and has_header:
+            if number <= above:
                 continue
             # A blank line is an empty pair, which is left out of training and counted.
             cells = line.split("\t") if line else [""] * width
