@@ -5,6 +5,7 @@ import datetime
 import gzip
 import io
 import logging
+import re
 import shlex
 import sys
 import zipfile
@@ -398,3 +399,24 @@ def test_columns_name_the_languages(columns: str, languages: tuple[str | None, s
     asked = parser().parse_args(["train", "--run-dir", "r", "--data", "t.xlsx", "--columns", columns])
     data = resolve(asked).config.data
     assert (data.source, data.target) == languages
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["--data", "t.csv", "--source", "English", "--target", "de"], "did you mean en? Received: English"),
+        (["--data", "t.csv", "--source", "en", "--target", "Tedesco"], "did you mean de? Received: Tedesco"),
+        (["--data", "t.tmx:en-german"], "did you mean de? Received: german"),
+        (["--data", "t.csv", "--source", "fin", "--target", "pt_BR"], None),
+        (["--data", "t.csv", "--source", "eng_Latn", "--target", "x1"], None),
+        (["--data", ".", "--source", "English", "--target", "German"], None),
+    ],
+)
+def test_a_language_is_given_by_its_code(options: list[str], hint: str | None) -> None:
+    asked = parser().parse_args(["train", "--run-dir", "r", *options])
+    if hint is None:
+        resolve(asked)
+        return
+    with pytest.raises(InputError, match="a language is given by its code: " + re.escape(hint)):
+        resolve(asked)
+    resolve(asked, run_dir="r")  # a run that goes on

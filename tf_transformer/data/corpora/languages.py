@@ -16,6 +16,8 @@ Direction = tuple[str, str]
 """The languages of source and target."""
 SUFFIX = re.compile(r"(.+):([^:/\\-]+)-([^:/\\-]+)")
 """A corpus with its direction after it, such as `corpus:en-de`."""
+LONGEST_CODE = 3
+"""The letters of a code alone; `fin` is one of Finnish, and its name in another language."""
 NAMES_FILE = Path(__file__).with_name("language_names.txt")
 
 
@@ -40,6 +42,20 @@ def direction_of(data: DataConfig) -> Direction | None:
     """Return the direction in which a corpus is read, or None if the languages are not named."""
     data = directed(data)
     return (data.source, data.target) if data.source and data.target else None
+
+
+def check_codes(data: DataConfig) -> None:
+    """Raise InputError for a language that is named in place of its code, which programs ask a model for.
+
+    Files in a folder may have any names.
+    """
+    named = [without_direction(name) for name in (data.corpus, *data.extra_corpora, data.validation_corpus) if name]
+    if any(Path(name).is_dir() for name, _ in named):
+        return
+    for language in (data.source, data.target, *(one for _, direction in named for one in direction or ())):
+        code = language_named(language or "")
+        if code and language and normal_code(language) != code and len(language) > LONGEST_CODE:
+            raise InputError(f"a language is given by its code: did you mean {code}? Received: {language}")
 
 
 def languages_of(data: DataConfig) -> Direction:
