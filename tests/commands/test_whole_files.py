@@ -60,6 +60,28 @@ def test_a_memory_goes_before_the_model(
     assert "a.html: 2 texts translated, 1 of them from the memory\n" in capsys.readouterr().err
 
 
+def test_a_memory_has_texts_with_tags(shouting: list[int], files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = 'Click <bpt i="1" x="2"/>here<ept i="1"/> and <ph x="1"/>wait.'
+    target = '<ph x="1"/>Warten und <bpt i="1" x="2"/>hier<ept i="1"/>.'
+    unit = f'<tuv xml:lang="en"><seg>{source}</seg></tuv><tuv xml:lang="de"><seg>{target}</seg></tuv>'
+    Path("tags.tmx").write_text(f"<tmx><body><tu>{unit}</tu></body></tmx>")
+    texts = ["Click <b>here</b> and <img>wait.", "<i>Click here</i> and wait.", "Click here and wait."]
+    Path("a.html").write_text("<p>".join(texts))
+    assert translate("--input", "a.html", "--output", "b.html", "--memory", "tags.tmx:en-de") == 0
+    written = Path("b.html").read_text().split("<p>")
+    assert written[0] == "<img>Warten und <b>hier</b>." and written[2] == "Warten und hier."
+    assert "<i>" in written[1]
+    said = "3 texts translated, 2 of them from the memory; it has 1 more with other tags\n"
+    assert said in capsys.readouterr().err
+
+
+def test_a_memory_has_what_would_be_cut(shouting: list[int], files: Path) -> None:
+    Path("whole.tsv").write_text("One. Two.\tEins zwei.\n")
+    Path("a.txt").write_text("  One. Two.\nThree. Four.\n")
+    assert translate("--input", "a.txt", "--output", "b.txt", "--memory", "whole.tsv", "--document") == 0
+    assert Path("b.txt").read_text() == "  Eins zwei.\nTHREE. FOUR.\n"
+
+
 def test_a_file_may_go_to_standard_output(
     shouting: list[int], files: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

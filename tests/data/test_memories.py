@@ -112,6 +112,15 @@ def test_inline_tags_are_left_out_or_become_marks(tmp_path: Path) -> None:
     assert all(MARKUP.fullmatch(tag) for tag in re.findall("<[^>]*>", kept))
 
 
+def test_marks_correspond_across_languages(tmp_path: Path) -> None:
+    """By `x`, where there is one: `i` counts the tags of each language alone."""
+    tagged = '<bpt i="1" x="{}"/>{}<ept i="1"/> <bpt i="2" x="{}"/>{}<ept i="2"/>'
+    path = written(
+        tmp_path / "m.tmx", memory({"en": tagged.format(1, "a", 2, "b"), "de": tagged.format(2, "B", 1, "A")})
+    )
+    assert rows(path, inline_tags=True)[0][:2] == ("<g1>a</g1> <g2>b</g2>", "<g2>B</g2> <g1>A</g1>")
+
+
 NAMES = st.sampled_from(["g", "pc", "hi", "mrk", "x", "ph", "bpt", "ept", "it", "sub"])
 TREE: Any = st.recursive(st.text("ab"), lambda inner: st.lists(st.tuples(NAMES, st.text('1<" é'), inner)), max_leaves=9)
 

@@ -27,8 +27,9 @@ from tf_transformer.runs.descriptions import is_litert
 from tf_transformer.runs.runtimes import faster_than
 from tf_transformer.storage.lines import Arriving, decoded, opened
 from tf_transformer.text.batching import WINDOW, translate_lines
-from tf_transformer.text.documents import Segment, fits_by, segmenter, translated_lines
+from tf_transformer.text.documents import Segment, Spans, fits_by, segmenter, translated_lines
 from tf_transformer.text.markup import markup_spans, stripped
+from tf_transformer.text.with_memory import Memory
 
 if TYPE_CHECKING:
     from tf_transformer.text.translator import TextTranslator
@@ -44,6 +45,14 @@ class Input(NamedTuple):
     lines: Iterable[str]
     length: int | None
     """how many, if that is known"""
+
+
+class Cut(NamedTuple):
+    """How lines are cut into sentences, as `translated_lines` takes it."""
+
+    segment: Segment
+    fits: Callable[[str], bool]
+    kept: Spans | None
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +95,7 @@ def run(options: argparse.Namespace) -> None:
     chosen = chosen_model(options)
     data = DataConfig(source=chosen.source_language, target=chosen.target_language, columns=options.columns)
     files = [TranslatedFile(Path(name), options.overwrite_translations, data) for name in options.input if is_whole]
-    memory = read_memory(options.memory, data) if options.memory is not None else {}
+    memory = read_memory(options.memory, data) if options.memory is not None else None
     count = check_kinds(options, chosen.decoding)
     terms = terms_by(options)
     if terms and is_litert(chosen.described.path):
@@ -102,6 +111,7 @@ def run(options: argparse.Namespace) -> None:
         print(faster, file=sys.stderr)
     model = chosen.open()
     written = written_by(model, options, count, terms=terms, language=chosen.target_language, memory=memory)
+    cut = _cut(model, segment, options.keep_markup, memory) if segment else None
     outputs = options.output or [None]
     of_each = 1 if len(outputs) > 1 else max(len(options.input), 1)
     arriving = Arriving(sys.stdin.buffer) if options.unbuffered else None
@@ -110,7 +120,7 @@ def run(options: argparse.Namespace) -> None:
     start, done = time.perf_counter(), 0
     if is_whole:
         unit = "texts"
-        of_texts = functools.partial(_texts, model, options, segment, written)
+        of_texts = functools.partial(_texts, model, options, cut, written)
         for whole, place in zip(files, outputs, strict=True):
             done += translate_file(whole, place, of_texts, memory)
     for output in () if is_whole else outputs:
@@ -126,7 +136,7 @@ def run(options: argparse.Namespace) -> None:
                     window=1 if is_typed else WINDOW,
                     has_more=arriving.has_more if arriving else lambda: True,
                 )
-                chunks = _chunks(model, translate, text.lines, options, segment, at_once)
+                chunks = _chunks(translate, text.lines, cut, options.line_numbers, at_once)
                 done += _write(chunks, text.length, unit, file, at_once)
     sys.stdout.buffer.flush()
     if not is_typed:
@@ -138,49 +148,58 @@ def run(options: argparse.Namespace) -> None:
         )
 
 
+def _cut(model: "TextTranslator", segment: Segment, keeps_markup: bool, memory: Memory | None) -> Cut:
+    """Return what cuts lines, but for what a memory knows as it is."""
+    kept = markup_spans if keeps_markup else None
+    # The model does not see what is kept.
+    seen = (lambda texts: [stripped(text).text for text in texts]) if keeps_markup else list
+    fits = fits_by(lambda texts: model.count_tokens(seen(texts)), model.most_source)
+    if memory is None:
+        return Cut(segment, fits, kept)
+    return Cut(
+        lambda line: [line] if memory.get(line) is not None else segment(line),
+        lambda text: memory.get(text) is not None or fits(text),
+        kept,
+    )
+
+
 def _texts(
     model: "TextTranslator",
     options: argparse.Namespace,
-    segment: Segment | None,
+    cut: Cut | None,
     written: Written,
     texts: Iterable[str],
 ) -> Iterator[str]:
     """Yield the translations of the texts of a file."""
     translate = functools.partial(translate_lines, written, count=model.count_tokens, batch_tokens=options.batch_tokens)
-    lines = (f"{text}\n" for text in texts) if segment else texts
-    for chunk in _chunks(model, translate, lines, options, segment, at_once=False):
+    lines = (f"{text}\n" for text in texts) if cut else texts
+    for chunk in _chunks(translate, lines, cut, has_numbers=False, at_once=False):
         yield chunk.removesuffix("\n")
 
 
 def _chunks(
-    model: "TextTranslator",
     translate: Callable[[Iterable[str]], Iterator[list[str]]],
     lines: Iterable[str],
-    options: argparse.Namespace,
-    segment: Segment | None,
+    cut: Cut | None,
+    has_numbers: bool,
     at_once: bool,
 ) -> Iterator[str]:
     """Yield what is written of each line, with its line feeds.
 
     Args:
-        model: what translates.
         translate: gives for each line what is written of it.
         lines: the lines.
-        options: as parsed.
-        segment: cuts lines into sentences, which are translated; None translates lines as they are.
+        cut: cuts lines into sentences, which are translated; None translates lines as they are.
+        has_numbers: whether the number of its line stands before each translation.
         at_once: whether a line waits for no other one.
     """
-    if segment:
-        kept = markup_spans if options.keep_markup else None
-        # The model does not see what is kept.
-        seen = (lambda texts: [stripped(text).text for text in texts]) if kept else list
-        fits = fits_by(lambda texts: model.count_tokens(seen(texts)), model.most_source)
+    if cut:
         of_sentences = lambda sentences: (text for [text] in translate(sentences))  # noqa: E731
         for some in ([line] for line in lines) if at_once else [lines]:
-            yield from translated_lines(some, of_sentences, segment, fits, kept)
+            yield from translated_lines(some, of_sentences, *cut)
         return
     for number, texts in enumerate(translate(lines), 1):
-        before = f"{number}\t" if options.line_numbers else ""
+        before = f"{number}\t" if has_numbers else ""
         yield "".join(f"{before}{text}\n" for text in texts)
 
 
