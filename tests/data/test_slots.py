@@ -352,6 +352,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest
         ("a.html", "a" + "\t" * 50_000 + "a"),
         ("a.srt", "1 --> 2\na" + "-->" * 60_000),
         ("a.po", 'msgid "' + "\\n " * 20_000 + '"\nmsgstr "x"\n'),
+        ("a.po", 'msgid ""\n' + '"abc"\n' * 400_000 + 'msgstr "x"\n'),
         ("a.csv", "en,de\n" + "\n" * 50_000),
     ],
 )
