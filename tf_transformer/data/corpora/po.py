@@ -11,7 +11,7 @@ from pathlib import Path
 from tf_transformer.data.corpora.drawn import PACKED
 from tf_transformer.data.corpora.localization import Localization, Text
 from tf_transformer.errors import InputError
-from tf_transformer.storage.lines import READ, encoding_named, opened
+from tf_transformer.storage.lines import READ, bounded, encoding_named, opened
 
 LINE = re.compile(r'(?P<key>msgctxt|msgid|msgid_plural|msgstr(?:\[(?P<form>\d+)\])?)?\s*"(?P<text>(?:[^"\\]|\\.)*)"\s*')
 CHARSET = re.compile(rb'^"Content-Type:[^"]*charset=([\w.:-]+)', re.MULTILINE)
@@ -77,7 +77,8 @@ def entries(path: Path) -> Iterator[Entry]:
     """
     name, encoding = os.fspath(path), _encoding(path)
     with opened(path) as file:
-        lines = (_decoded(raw, encoding, f"{name}, line {number}") for number, raw in enumerate(_without_mark(file), 1))
+        found = enumerate(_without_mark(bounded(file, name)), 1)
+        lines = (_decoded(raw, encoding, f"{name}, line {number}") for number, raw in found)
         yield from entries_of(lines, name)
 
 
