@@ -23,6 +23,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("a.html").write_text(page("Open it.", "Wait a moment. Then go."))
     Path("a.txt").write_text("a b c\n")
     Path("a.docx").write_text("no zip")
+    Path("strings.xml").write_text("\ufeff<?xml version='1.0'?>\n<resources/>\n")
+    Path("memory.ts").write_text("<?xml version='1.0'?>\n<!DOCTYPE TS>\n<TS/>\n")
     Path("a.csv").write_text("source,target\none,\ntwo,zwei\n")
     Path("memory.tsv").write_text("Open  it.\tÖffnen.\nThen go.\tDann los.\nX\t\n")
     segment = '<tuv xml:lang="{}"><seg>{}</seg></tuv>'
@@ -116,6 +118,13 @@ def test_a_memory_for_lines(
         (["--input", "a.html", "--output", "a.html"], "is named twice"),
         (["--input", "none.po", "--output", "b"], "none.po: No such file"),
         (["--input", "a.PDF", "--output", "b"], "a.PDF cannot be translated as a file: save it as .docx"),
+        (["--input", "a.json", "--output", "b"], "a.json cannot be translated as a file: save it as .po"),
+        (["--input", "strings.xml", "--output", "b"], "strings.xml is XML of a kind that is not translated as a file"),
+        (["--input", "memory.ts", "--output", "b"], "memory.ts is XML of a kind that is not translated as a file"),
+        (
+            ["--input", "a.sdlxliff", "--output", "b", "--overwrite-translations"],
+            "what is approved in a.sdlxliff",
+        ),
         (["--input", "a.po.gz", "--output", "b"], "a.po.gz is packed, and a .po is translated as a file: unpack it"),
         (["--input", "a.html", "--output", "b.docx"], "--output b.docx would be a .html, as a.html is: call it b.html"),
         (["--input", "a.html", "--output", "b.txt"], "would be a .html, as a.html is: call it b.html"),

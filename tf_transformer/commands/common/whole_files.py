@@ -1,6 +1,7 @@
 """Files that `translate` translates as files, and the memory that goes before the model."""
 
 import argparse
+import codecs
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from tf_transformer.commands.common.text_files import write_whole
 from tf_transformer.config import DataConfig
 from tf_transformer.data.corpora import direction_of, open_corpus
 from tf_transformer.data.corpora.drawn import Drawn
-from tf_transformer.data.corpora.translated_file import ENDINGS, PACKED_TEXT, TranslatedFile, kind_of
+from tf_transformer.data.corpora.translated_file import ENDINGS, OWN_XLIFF, PACKED_TEXT, TranslatedFile, kind_of
 from tf_transformer.errors import InputError
 from tf_transformer.text.with_memory import Memory
 
@@ -20,6 +21,7 @@ OTHERS = {
     **dict.fromkeys((".doc", ".rtf", ".pdf", ".pages"), ".docx"),
     **dict.fromkeys((".ppt", ".key"), ".pptx"),
     ".epub": ".html",
+    **dict.fromkeys((".json", ".arb", ".yaml", ".yml", ".properties", ".strings"), ".po"),
 }
 """Files that people have and that are neither text nor translated as files, and what they can be saved as."""
 
@@ -57,6 +59,11 @@ def are_whole(options: argparse.Namespace) -> bool:
             raise InputError(f"{name} cannot be translated as a file: save it as {other}")
         if plain != Path(name) and TranslatedFile.takes(plain.name):
             raise InputError(f"{name} is packed, and a {plain.suffix} is translated as a file: unpack it first")
+        if name not in whole and _is_xml(Path(name)):
+            raise InputError(
+                f"{name} is XML of a kind that is not translated as a file: save it as .xliff or .po, or give its "
+                "lines to standard input"
+            )
     for name, output in zip(options.input, options.output, strict=False):
         _check_kind(name, output)
     if whole and not options.output and sys.stdout.isatty() and whole[0].lower().endswith(PACKED_TEXT):
@@ -78,9 +85,22 @@ def are_whole(options: argparse.Namespace) -> bool:
         raise InputError(
             f"{whole[0]} is translated as a file: give each --input an --output. Received: {len(options.output)}"
         )
+    own = next((name for name in whole if name.lower().endswith(OWN_XLIFF)), None)
+    if own and options.overwrite_translations:
+        raise InputError(
+            f"--overwrite-translations would leave what is approved in {own} as approved: translate it without"
+        )
     if options.columns and not any(name.lower().endswith(".csv") for name in whole):
         raise InputError(f"--columns is for a .csv. Received: --columns {options.columns} with {whole[0]}")
     return True
+
+
+def _is_xml(path: Path) -> bool:
+    """Say whether a file begins as XML does; a pipe is not read for it."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(8).removeprefix(codecs.BOM_UTF8).startswith(b"<?xml")
 
 
 def _check_kind(name: str, output: str) -> None:
