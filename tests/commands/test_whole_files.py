@@ -119,6 +119,7 @@ def test_a_memory_for_lines(
         (["--input", "none.po", "--output", "b"], "none.po: No such file"),
         (["--input", "a.PDF", "--output", "b"], "a.PDF cannot be translated as a file: save it as .docx"),
         (["--input", "a.json", "--output", "b"], "a.json cannot be translated as a file: save it as .po"),
+        (["--input", "a.pot", "--output", "b"], "a.pot cannot be translated as a file: save it as .po"),
         (["--input", "strings.xml", "--output", "b"], "strings.xml is XML of a kind that is not translated as a file"),
         (["--input", "memory.ts", "--output", "b"], "memory.ts is XML of a kind that is not translated as a file"),
         (

@@ -24,6 +24,7 @@ from tf_transformer.commands.common.resolve import resolve
 from tf_transformer.commands.main import parser
 from tf_transformer.config import DataConfig
 from tf_transformer.data import Pairs, read
+from tf_transformer.data.corpora import open_corpus
 from tf_transformer.data.corpora.columns import column_languages, columns_of
 from tf_transformer.data.corpora.languages import language_named, names_of_languages
 from tf_transformer.data.corpora.separated import is_quoted
@@ -175,6 +176,25 @@ def test_a_header_names_the_columns(tmp_path: Path) -> None:
         column = {"fr": "a", "en": "b", "de": "c"}
         assert rows_of(path, source=source, target=target) == [(column[source], column[target])]
     assert "no header that names the languages" in message(path, source="en", target="it")
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "xlsx"])
+def test_what_a_table_calls_fuzzy_is_left_out(tmp_path: Path, kind: str) -> None:
+    """As translate-toolkit and Weblate write it."""
+    path = tmp_path / f"pairs.{kind}"
+    rows = [
+        ("location", "source", "target", "fuzzy"),
+        ("x", "a", "b", ""),
+        ("y", "c", "d", "True"),
+        ("z", "e", "f", ""),
+    ]
+    if kind == "xlsx":
+        xlsx(path, rows)
+    else:
+        path.write_text(as_csv(rows, delimiter="\t" if kind == "tsv" else ","))
+    [chunk] = open_corpus(config(path)).chunks("train")
+    pairs, left_out = chunk.read()
+    assert list(zip(*pairs, strict=True)) == [("a", "b"), ("e", "f")] and left_out["fuzzy"] == 1
 
 
 @pytest.mark.parametrize(

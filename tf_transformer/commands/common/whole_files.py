@@ -21,6 +21,8 @@ OTHERS = {
     **dict.fromkeys((".doc", ".rtf", ".pdf", ".pages"), ".docx"),
     **dict.fromkeys((".ppt", ".key"), ".pptx"),
     ".epub": ".html",
+    **dict.fromkeys((".ass", ".ssa", ".sub"), ".srt"),
+    ".pot": ".po",
     **dict.fromkeys((".json", ".arb", ".yaml", ".yml", ".properties", ".strings"), ".po"),
 }
 """Files that people have and that are neither text nor translated as files, and what they can be saved as."""

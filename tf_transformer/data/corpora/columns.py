@@ -12,7 +12,7 @@ from tf_transformer.data.corpora.header import by_languages, by_words, may_be_he
 from tf_transformer.data.corpora.languages import Direction, is_language, language_named, normal_code
 from tf_transformer.errors import InputError
 
-SCORE = "score"
+SCORE, FUZZY = "score", "fuzzy"
 SHOWN = 3
 """How many lines of a table an error shows."""
 SHOWN_CELLS = 20
@@ -30,6 +30,12 @@ class Columns(NamedTuple):
     score: int | None = None
     above: int = 0
     """how many lines are no pairs: the header and what stands above it"""
+    fuzzy: int | None = None
+    """which column says that a translation is not approved"""
+
+    def is_fuzzy(self, cells: Sequence[str]) -> bool:
+        """Say whether a line says that its translation is not approved."""
+        return self.fuzzy is not None and cells[self.fuzzy].strip().casefold() in ("true", "yes", "1")
 
 
 def score_in(text: str, where: str) -> float:
@@ -67,7 +73,10 @@ def found_columns(lines: Sequence[Sequence[str]], data: DataConfig, name: str) -
     number = _first_line(lines)
     first = _stripped(lines[number])
     columns = _given(first, data, name, lines) if data.columns is not None else _found(first, data, name, lines)
-    return columns._replace(above=number + 1) if columns.above else columns
+    if not columns.above:
+        return columns
+    fuzzy = next((place for place, cell in enumerate(first) if cell.casefold() == FUZZY), None)
+    return columns._replace(above=number + 1, fuzzy=fuzzy)
 
 
 def _first_line(lines: Sequence[Sequence[str]]) -> int:

@@ -39,7 +39,7 @@ class Table(Drawn):
         """Yield the pairs."""
         if self.columns is None:
             return
-        width, source, target, score, above = self.columns
+        width, source, target, score, above, _ = self.columns
         for count, (number, cells) in enumerate(self.cells()):
             if count < above:
                 continue
@@ -54,4 +54,5 @@ class Table(Drawn):
                 )
             limit = self.data.min_score
             is_low = score is not None and limit is not None and not score_in(cells[score], where) >= limit
-            yield Row(in_one_line(cells[source]), in_one_line(cells[target]), "score" if is_low else "")
+            why = "fuzzy" if self.columns.is_fuzzy(cells) else "score" if is_low else ""
+            yield Row(in_one_line(cells[source]), in_one_line(cells[target]), why)

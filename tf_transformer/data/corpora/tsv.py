@@ -76,9 +76,9 @@ class TsvLines:
     columns: Columns = PAIRS
 
     def read(self) -> tuple[Pairs, dict[str, int]]:
-        """Return the pairs of the split, and how many training pairs were left out because of their scores."""
-        rows, low = [], 0
-        width, source, target, score, above = self.columns
+        """Return the pairs of the split, and how many were left out, by reason."""
+        rows, low, fuzzy = [], 0, 0
+        width, source, target, score, above, _ = self.columns
         limit = self.data.min_score if self.split == "train" else None
         for number, line in enumerate(decoded(split_lines(self.block), self.name, self.first), self.first):
             if number <= above:
@@ -90,11 +90,14 @@ class TsvLines:
             pair = cells[source], cells[target]
             if (split_of(self.data, *pair) if line else "train") != self.split:
                 continue
+            if self.columns.is_fuzzy(cells):
+                fuzzy += 1
+                continue
             if limit is not None and score is not None and line and not self._score(cells[score], number) >= limit:
                 low += 1
                 continue
             rows.append(pair)
-        return Pairs.of(rows), {"score": low}
+        return Pairs.of(rows), {"score": low} | ({"fuzzy": fuzzy} if fuzzy else {})
 
     def digest(self) -> str:
         """Return a digest of the text."""
