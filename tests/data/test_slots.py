@@ -218,6 +218,12 @@ NEW = ("ONE.", 'TWO <g id="2">X</g>.')
         ),
         (f"<target>{FILLED.format('Eins.', 'Zwei')}</target>", None, 0),
         ("<target>Eins. Zwei.</target>", None, 0),
+        (
+            '<target>Eins. <mrk mtype="seg" mid="2"/></target>',
+            f'<target {MT}>Eins. <mrk mtype="seg" mid="2">{NEW[1]}</mrk></target>',
+            1,
+        ),
+        ('<target><mrk mtype="seg" mid="2"/></target>', f"<target {MT}>{FILLED.format(*NEW)} 3.</target>", 2),
     ],
 )
 def test_segments_of_a_unit_are_translated_one_by_one(

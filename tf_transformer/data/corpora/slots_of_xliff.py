@@ -92,9 +92,9 @@ def _edits(unit: Unit, raw: bytes, overwrites: bool) -> list[Edit]:
         return f"{indent}{opening}{content}</target>"
 
     edits: list[Edit] = []
-    if target is not None and sources and sources.keys() <= targets.keys():
-        for number, span in sources.items():
-            edits += _segment(raw, _inside(raw, span), targets[number], overwrites)
+    if target is not None and sources and (sources.keys() <= targets.keys() or not is_free):
+        for number in sources.keys() & targets.keys():
+            edits += _segment(raw, _inside(raw, sources[number]), targets[number], overwrites)
         edits += [(target.start, target.inner, opening)] if edits else []
     elif is_free and sources:
         pieces = _segments(raw, unit.spans["seg-source"], list(sources.values()))
