@@ -3,11 +3,13 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tf_transformer.commands import evaluate, translate
 from tf_transformer.commands.common.chosen_model import ChosenModel
 from tf_transformer.config import Config, DecodingConfig, override
+from tf_transformer.text.alignment import AlignedString
 
 
 @pytest.fixture
@@ -24,6 +26,9 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     model = SimpleNamespace(
         translate_strings=shout,
         n_best_strings=lambda sentences, n, numbers, **terms: [[(text, 0.0)] for text in shout(sentences, **terms)],
+        aligned_strings=lambda texts, numbers: [
+            AlignedString(text.upper(), [text], [text.upper()], np.eye(1)) for text in texts
+        ],
         count_tokens=lambda sentences: [1] * len(sentences),
         most_source=512,
     )

@@ -23,6 +23,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("a.html").write_text(page("Open it.", "Wait a moment. Then go."))
     Path("a.txt").write_text("a b c\n")
     Path("a.docx").write_text("no zip")
+    Path("strings.xml").write_text("\ufeff<?xml version='1.0'?>\n<resources/>\n")
+    Path("memory.ts").write_text("<?xml version='1.0'?>\n<!DOCTYPE TS>\n<TS/>\n")
     Path("a.csv").write_text("source,target\none,\ntwo,zwei\n")
     Path("memory.tsv").write_text("Open  it.\tÖffnen.\nThen go.\tDann los.\nX\t\n")
     segment = '<tuv xml:lang="{}"><seg>{}</seg></tuv>'
@@ -60,6 +62,28 @@ def test_a_memory_goes_before_the_model(
     assert "a.html: 2 texts translated, 1 of them from the memory\n" in capsys.readouterr().err
 
 
+def test_a_memory_has_texts_with_tags(shouting: list[int], files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = 'Click <bpt i="1" x="2"/>here<ept i="1"/> and <ph x="1"/>wait.'
+    target = '<ph x="1"/>Warten und <bpt i="1" x="2"/>hier<ept i="1"/>.'
+    unit = f'<tuv xml:lang="en"><seg>{source}</seg></tuv><tuv xml:lang="de"><seg>{target}</seg></tuv>'
+    Path("tags.tmx").write_text(f"<tmx><body><tu>{unit}</tu></body></tmx>")
+    texts = ["Click <b>here</b> and <img>wait.", "<i>Click here</i> and wait.", "Click here and wait."]
+    Path("a.html").write_text("<p>".join(texts))
+    assert translate("--input", "a.html", "--output", "b.html", "--memory", "tags.tmx:en-de") == 0
+    written = Path("b.html").read_text().split("<p>")
+    assert written[0] == "<img>Warten und <b>hier</b>." and written[2] == "Warten und hier."
+    assert "<i>" in written[1]
+    said = "3 texts translated, 2 of them from the memory; it has 1 more with other tags\n"
+    assert said in capsys.readouterr().err
+
+
+def test_a_memory_has_what_would_be_cut(shouting: list[int], files: Path) -> None:
+    Path("whole.tsv").write_text("One. Two.\tEins zwei.\n")
+    Path("a.txt").write_text("  One. Two.\nThree. Four.\n")
+    assert translate("--input", "a.txt", "--output", "b.txt", "--memory", "whole.tsv", "--document") == 0
+    assert Path("b.txt").read_text() == "  Eins zwei.\nTHREE. FOUR.\n"
+
+
 def test_a_file_may_go_to_standard_output(
     shouting: list[int], files: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -94,6 +118,14 @@ def test_a_memory_for_lines(
         (["--input", "a.html", "--output", "a.html"], "is named twice"),
         (["--input", "none.po", "--output", "b"], "none.po: No such file"),
         (["--input", "a.PDF", "--output", "b"], "a.PDF cannot be translated as a file: save it as .docx"),
+        (["--input", "a.json", "--output", "b"], "a.json cannot be translated as a file: save it as .po"),
+        (["--input", "a.pot", "--output", "b"], "a.pot cannot be translated as a file: save it as .po"),
+        (["--input", "strings.xml", "--output", "b"], "strings.xml is XML of a kind that is not translated as a file"),
+        (["--input", "memory.ts", "--output", "b"], "memory.ts is XML of a kind that is not translated as a file"),
+        (
+            ["--input", "a.sdlxliff", "--output", "b", "--overwrite-translations"],
+            "what is approved in a.sdlxliff",
+        ),
         (["--input", "a.po.gz", "--output", "b"], "a.po.gz is packed, and a .po is translated as a file: unpack it"),
         (["--input", "a.html", "--output", "b.docx"], "--output b.docx would be a .html, as a.html is: call it b.html"),
         (["--input", "a.html", "--output", "b.txt"], "would be a .html, as a.html is: call it b.html"),

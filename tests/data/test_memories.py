@@ -112,6 +112,15 @@ def test_inline_tags_are_left_out_or_become_marks(tmp_path: Path) -> None:
     assert all(MARKUP.fullmatch(tag) for tag in re.findall("<[^>]*>", kept))
 
 
+def test_marks_correspond_across_languages(tmp_path: Path) -> None:
+    """By `x`, where there is one: `i` counts the tags of each language alone."""
+    tagged = '<bpt i="1" x="{}"/>{}<ept i="1"/> <bpt i="2" x="{}"/>{}<ept i="2"/>'
+    path = written(
+        tmp_path / "m.tmx", memory({"en": tagged.format(1, "a", 2, "b"), "de": tagged.format(2, "B", 1, "A")})
+    )
+    assert rows(path, inline_tags=True)[0][:2] == ("<g1>a</g1> <g2>b</g2>", "<g2>B</g2> <g1>A</g1>")
+
+
 NAMES = st.sampled_from(["g", "pc", "hi", "mrk", "x", "ph", "bpt", "ept", "it", "sub"])
 TREE: Any = st.recursive(st.text("ab"), lambda inner: st.lists(st.tuples(NAMES, st.text('1<" é'), inner)), max_leaves=9)
 
@@ -148,7 +157,8 @@ XLIFF_2 = """<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" 
 <file id="f"><unit id="1"><segment><source>Open <pc id="7">file</pc><ph id="8"/></source>
 <target><pc id="7">Datei</pc> öffnen</target></segment><ignorable><source> </source></ignorable>
 <segment state="initial"><source>b</source><target>B</target></segment>
-</unit><unit id="2"><segment><source>a</source></segment></unit>
+<segment state="final"><source>c</source><target>C</target></segment></unit>
+<unit id="2"><segment><source>a</source></segment></unit>
 <unit id="3" translate="no"><segment><source>d</source><target>d</target></segment></unit></file></xliff>"""
 TS = """<?xml version="1.0"?><!DOCTYPE TS><TS version="2.1" language="de_DE" sourcelanguage="en"><context><name>N</name>
 <message><source>Open &lt;b&gt;</source><oldsource>no</oldsource><comment>no</comment>
@@ -168,11 +178,37 @@ def test_xliff(tmp_path: Path) -> None:
     marked = ("Open <g7>file</g7><x8/>", "<g7>Datei</g7> öffnen", "")
     assert rows(path, inline_tags=True)[0] == marked
     second = written(tmp_path / "a.xlf", XLIFF_2)
-    assert rows(second) == [first, others[0], ("a", "", "untranslated"), others[2]]
+    assert rows(second) == [first, others[0], ("c", "C", ""), ("a", "", "untranslated"), others[2]]
     assert rows(second, inline_tags=True)[0] == marked
     for each in (path, second):
         assert rows(each, "de", "en")[0] == (first[1], first[0], "") and rows(each, None, None) == rows(each)
         assert "Received: --source en --target fr" in message(each, "en", "fr")
+
+
+def test_segments_of_units_are_pairs_of_their_own(tmp_path: Path) -> None:
+    """As Trados Studio and others write them; a target may have some of them alone."""
+    sources = [f'<mrk mtype="seg" mid="{i}">{text}</mrk>' for i, text in enumerate(("One.", "Two.", "Three."))]
+    targets = [sources[0].replace("One", "Eins"), '<mrk mtype="seg" mid="1"/>', sources[2].replace("Three", "Drei")]
+    states = '<s:seg-defs><s:seg id="0" conf="Translated"/><s:seg id="1"/><s:seg id="2" conf="Draft"/></s:seg-defs>'
+    unit = f"<source>One. Two. Three.</source><seg-source><g id='1'>{' '.join(sources)}</g></seg-source>"
+    unit = f"<trans-unit>{unit}<target><g id='1'>{' '.join(targets)}</g></target>{states}</trans-unit>"
+    path = written(tmp_path / "a.sdlxliff", f'<xliff xmlns:s="s"><file><body>{unit}</body></file></xliff>')
+    assert rows(path) == [("One.", "Eins.", ""), ("Two.", "", "untranslated"), ("Three.", "Drei.", "unapproved")]
+
+
+@pytest.mark.parametrize(
+    ("own", "why"),
+    [
+        ('mq:status="ManuallyConfirmed"', ""),
+        ('mq:status="MachineTranslated"', "unapproved"),
+        ('m:confirmed="1"', ""),
+        ('m:confirmed="0"', "unapproved"),
+    ],
+)
+def test_programs_say_of_units_whether_they_are_approved(tmp_path: Path, own: str, why: str) -> None:
+    unit = f"<trans-unit {own}><source>a</source><target>b</target></trans-unit>"
+    path = written(tmp_path / "a.xliff", f'<xliff xmlns:m="m" xmlns:mq="mq"><file>{unit}</file></xliff>')
+    assert rows(path) == [("a", "b", why)]
 
 
 def test_ts(tmp_path: Path) -> None:

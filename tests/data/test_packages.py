@@ -319,6 +319,8 @@ def test_packages_that_cannot_be_translated(name: str, raw: bytes, part: str) ->
     ("name", "raw"),
     [
         ("a.docx", docx(f"<w:p>{run('a', '<w:rPr>' + '<w:rPrChange/>' * 20_000 + '</w:rPr>')}</w:p>")),
+        ("a.docx", docx(f"<w:p>{run('a', '<w:rPr><!--' + '<rPrChange>' * 40_000 + '--></w:rPr>')}</w:p>")),
+        ("a.docx", docx(f"<w:p>{run('a', '<w:rPr><!--' + '<lang ' * 60_000 + '--></w:rPr>')}</w:p>")),
         ("a.docx", docx("<w:p><w:r><w:t>a" + "\n" * 2_000 + "b</w:t></w:r></w:p>")),
         ("a.docx", docx(f"<w:p>{run('a')}{FIELD.format('begin') * 10_000}</w:p>")),
         ("a.docx", docx(f"<w:p>{LINK * 2_000}{run('a')}{FIELD.format('end') * 2_000}</w:p>")),
@@ -326,7 +328,7 @@ def test_packages_that_cannot_be_translated(name: str, raw: bytes, part: str) ->
         ("a.odt", odt("<text:p>a" + "<text:note><text:p>b</text:p></text:note>" * 6_000 + "c</text:p>")),
         ("a.odt", odt(f'<text:p>a<text:s text:c="{"9" * 5_000}"/>b</text:p>')),
     ],
-    ids=["changes", "line feeds", "fields", "links", "tabs", "notes", "spaces"],
+    ids=["changes", "open changes", "open tags", "line feeds", "fields", "links", "tabs", "notes", "spaces"],
 )
 def test_what_is_long_takes_no_time(name: str, raw: bytes) -> None:
     """Some of these once took minutes, and the links failed."""

@@ -192,6 +192,63 @@ def test_xliff(tmp_path: Path) -> None:
     etree.fromstring(text.encode())
 
 
+SEGMENTS = """<xliff version="1.2"><file target-language="de"><body>
+<trans-unit approved="yes"><source>One. Two. 3.</source>
+<seg-source><mrk mtype="seg" mid="1">One.</mrk> <g id="1"><mrk mtype="seg" mid="2">Two <g id="2">x</g>.</mrk></g> 3.\
+</seg-source>{}</trans-unit></body></file></xliff>
+"""
+FILLED = '<mrk mtype="seg" mid="1">{}</mrk> <g id="1"><mrk mtype="seg" mid="2">{}</mrk></g>'
+NEW = ("ONE.", 'TWO <g id="2">X</g>.')
+
+
+@pytest.mark.parametrize(
+    ("target", "expected", "count"),
+    [
+        ("", f"<target {MT}>{FILLED.format(*NEW)} 3.</target>", 2),
+        ("<target/>", f"<target {MT}>{FILLED.format(*NEW)} 3.</target>", 2),
+        (
+            '<target><mrk mtype="seg" mid="1"/>-<mrk mid="2" mtype="seg"></mrk></target>',
+            f'<target {MT}><mrk mtype="seg" mid="1">ONE.</mrk>-<mrk mid="2" mtype="seg">{NEW[1]}</mrk></target>',
+            2,
+        ),
+        (
+            f"<target>{FILLED.format('Eins.', '')}</target>",
+            f"<target {MT}>{FILLED.format('Eins.', NEW[1])}</target>",
+            1,
+        ),
+        (f"<target>{FILLED.format('Eins.', 'Zwei')}</target>", None, 0),
+        ("<target>Eins. Zwei.</target>", None, 0),
+        (
+            '<target>Eins. <mrk mtype="seg" mid="2"/></target>',
+            f'<target {MT}>Eins. <mrk mtype="seg" mid="2">{NEW[1]}</mrk></target>',
+            1,
+        ),
+        ('<target><mrk mtype="seg" mid="2"/></target>', f"<target {MT}>{FILLED.format(*NEW)} 3.</target>", 2),
+    ],
+)
+def test_segments_of_a_unit_are_translated_one_by_one(
+    tmp_path: Path, target: str, expected: str | None, count: int
+) -> None:
+    text, texts = translated(tmp_path / "a.xliff", SEGMENTS.format(target), upper)
+    assert texts == ["One.", "Two <g1>x</g1>."][2 - count :]
+    done = SEGMENTS.format(expected or target)
+    assert text == (done.replace('approved="yes"', 'approved="no"') if expected else done)
+    etree.fromstring(text.encode())
+
+
+def test_segments_whose_tags_were_lost(tmp_path: Path) -> None:
+    """Those that were empty stay empty."""
+    content = SEGMENTS.format('<target><mrk mtype="seg" mid="1"/><mrk mtype="seg" mid="2"/></target>')
+    text, _ = translated(tmp_path / "a.xliff", content, lambda text: "lost")
+    assert '<mrk mtype="seg" mid="1">lost</mrk><mrk mtype="seg" mid="2"/></target>' in text
+
+
+def test_a_target_of_tags_alone_is_none(tmp_path: Path) -> None:
+    unit = '<trans-unit><source>a<x id="1"/></source><target{}>{}<x id="1"/></target></trans-unit>'
+    text, _ = translated(tmp_path / "a.xliff", f"<xliff>{unit.format('', '')}</xliff>", upper)
+    assert text == f"<xliff>{unit.format(f' {MT}', 'A')}</xliff>"
+
+
 def test_xliff_2_in_utf_16(tmp_path: Path) -> None:
     content = """<?xml version="1.0" encoding="UTF-16"?>
 <xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0"
@@ -352,6 +409,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest
         ("a.html", "a" + "\t" * 50_000 + "a"),
         ("a.srt", "1 --> 2\na" + "-->" * 60_000),
         ("a.po", 'msgid "' + "\\n " * 20_000 + '"\nmsgstr "x"\n'),
+        ("a.po", 'msgid ""\n' + '"abc"\n' * 400_000 + 'msgstr "x"\n'),
         ("a.csv", "en,de\n" + "\n" * 50_000),
     ],
 )

@@ -5,12 +5,15 @@ import datetime
 import gzip
 import io
 import logging
+import re
+import shlex
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import langcodes
 import openpyxl
 import pytest
 import zstandard
@@ -21,8 +24,9 @@ from tf_transformer.commands.common.resolve import resolve
 from tf_transformer.commands.main import parser
 from tf_transformer.config import DataConfig
 from tf_transformer.data import Pairs, read
+from tf_transformer.data.corpora import open_corpus
 from tf_transformer.data.corpora.columns import column_languages, columns_of
-from tf_transformer.data.corpora.languages import CODES, language_named
+from tf_transformer.data.corpora.languages import language_named, names_of_languages
 from tf_transformer.data.corpora.separated import is_quoted
 from tf_transformer.errors import InputError
 
@@ -130,7 +134,7 @@ def test_a_plain_tsv_stays_as_it_is(tmp_path: Path, lines: list[str], caplog: py
             assert rows_of(path, source="en", target="de") == [tuple(line.split("\t")) for line in lines]
         else:
             assert "line 1 must have 2 columns" in message(path)
-    assert caplog.text == ""
+    assert "is a header:" not in caplog.text and "spreadsheets" not in caplog.text
 
 
 def test_what_is_recognised_is_said_and_can_be_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -143,7 +147,7 @@ def test_what_is_recognised_is_said_and_can_be_refused(tmp_path: Path, caplog: p
     assert rows_of(path, source="en", target="de", tsv="plain") == plain
 
 
-WIDE = [("id", "Englisch", "Anmerkung", "de_DE", "score"), ("1", "a", "?", "b", "0.5"), ("2", "c", "", "d", "0.25")]
+WIDE = [("id", "Kurz", "Anmerkung", "de_DE", "score"), ("1", "a", "?", "b", "0.5"), ("2", "c", "", "d", "0.25")]
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "xlsx"])
@@ -155,14 +159,14 @@ def test_columns_of_a_wide_table(tmp_path: Path, kind: str) -> None:
         path.write_text(as_csv(WIDE, delimiter="\t" if kind == "tsv" else ";"))
     de_fr = message(path, source="en", target="de")
     assert "wide." in de_fr and "--columns en=1,de=2" in de_fr
-    assert "line 1: id | Englisch | Anmerkung | de_DE | score; line 2: 1 | a | ? | b | 0.5" in de_fr
-    for columns in ("en=2,de=4", "en=englisch,de=de_DE", "de=4,en=2"):
+    assert "line 1: id | Kurz | Anmerkung | de_DE | score; line 2: 1 | a | ? | b | 0.5" in de_fr
+    for columns in ("en=2,de=4", "en=kurz,de=de_DE", "de=4,en=2"):
         pairs = [("a", "b"), ("c", "d")]
         named = rows_of(path, source="en", target="de", columns=columns)
         assert named == ([(WIDE[0][1], WIDE[0][3]), *pairs] if columns[-1].isdecimal() else pairs)
-    assert rows_of(path, columns="en=Englisch,de=de_DE") == pairs
-    assert rows_of(path, source="de", target="en", columns="en=Englisch,de=4") == [pair[::-1] for pair in pairs]
-    assert rows_of(path, columns="en=Englisch,de=4,score=5", min_score=0.3) == [("a", "b")]
+    assert rows_of(path, columns="en=Kurz,de=de_DE") == pairs
+    assert rows_of(path, source="de", target="en", columns="en=Kurz,de=4") == [pair[::-1] for pair in pairs]
+    assert rows_of(path, columns="en=Kurz,de=4,score=5", min_score=0.3) == [("a", "b")]
 
 
 def test_a_header_names_the_columns(tmp_path: Path) -> None:
@@ -172,6 +176,25 @@ def test_a_header_names_the_columns(tmp_path: Path) -> None:
         column = {"fr": "a", "en": "b", "de": "c"}
         assert rows_of(path, source=source, target=target) == [(column[source], column[target])]
     assert "no header that names the languages" in message(path, source="en", target="it")
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "xlsx"])
+def test_what_a_table_calls_fuzzy_is_left_out(tmp_path: Path, kind: str) -> None:
+    """As translate-toolkit and Weblate write it."""
+    path = tmp_path / f"pairs.{kind}"
+    rows = [
+        ("location", "source", "target", "fuzzy"),
+        ("x", "a", "b", ""),
+        ("y", "c", "d", "True"),
+        ("z", "e", "f", ""),
+    ]
+    if kind == "xlsx":
+        xlsx(path, rows)
+    else:
+        path.write_text(as_csv(rows, delimiter="\t" if kind == "tsv" else ","))
+    [chunk] = open_corpus(config(path)).chunks("train")
+    pairs, left_out = chunk.read()
+    assert list(zip(*pairs, strict=True)) == [("a", "b"), ("e", "f")] and left_out["fuzzy"] == 1
 
 
 @pytest.mark.parametrize(
@@ -214,10 +237,11 @@ def test_csv_may_name_its_separator_and_have_blank_lines(tmp_path: Path) -> None
     assert rows_of(path) == [("a", "b,c"), ("", ""), ("d;e", "f"), ("", "")]
 
 
-def test_the_first_sheet_with_text_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_sheet_that_has_pairs_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     day = datetime.datetime(2026, 11, 27, 8, 30)
     rows = [("English", "German", None), ("a", 2.0), (True, day), (None, None), ("one\ntwo", 0.1)]
-    path = xlsx(tmp_path / "pairs.xlsx", [], rows, [("not", "this")])
+    cover = [("Glossary",), ("Author", "Jane"), ("Date", day), ("See Sheet2",), (None,)]
+    path = xlsx(tmp_path / "pairs.xlsx", [], cover, rows, [("not", "this")])
     with caplog.at_level(logging.INFO):
         assert rows_of(path, source="en", target="de") == [
             ("a", "2"),
@@ -225,8 +249,28 @@ def test_the_first_sheet_with_text_is_read(tmp_path: Path, caplog: pytest.LogCap
             ("", ""),
             ("one two", "0.1"),
         ]
-    assert "the sheet Sheet1 is read, of Sheet, Sheet1, Sheet2" in caplog.text
+    assert "the sheet Sheet2 is read, and not Sheet1, Sheet3; save another one as a .csv" in caplog.text
     assert rows_of(path, source="de", target="en")[0] == ("2", "a")
+
+
+def test_most_lines_of_a_sheet_without_a_header_are_pairs(tmp_path: Path) -> None:
+    path = xlsx(
+        tmp_path / "pairs.xlsx", [("Glossary",), ("Author", "Jane"), ("Sheet1",)], [("a b c.", "d"), ("e", "f")]
+    )
+    assert rows_of(path) == [("a b c.", "d"), ("e", "f")]
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "tsv"])
+def test_a_header_may_stand_below_a_title(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / f"pairs.{kind}"
+    rows = [("Glossary of 2026", ""), ("", ""), ("German", "English"), ("a", "b")]
+    if kind == "xlsx":
+        xlsx(path, rows)
+    else:
+        path.write_text(as_csv(rows, delimiter="\t" if kind == "tsv" else ";"))
+    with caplog.at_level(logging.INFO):
+        assert rows_of(path, source="en", target="de") == [("b", "a")]
+    assert "line 3 is a header, and what is above it is left out: German | English" in caplog.text
 
 
 def packed(members: dict[str, str]) -> bytes:
@@ -285,13 +329,68 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_names_of_languages() -> None:
     assert language_named("English (United States)") == "en" and language_named("pt_BR") == "pt-br"
     assert language_named("Tiếng Việt") == "vi" and language_named("the") is None
-    assert len(set(sum(CODES.values(), ()))) == len(sum(CODES.values(), ()))
+    assert language_named("Anglais") == language_named("英文") == language_named("İngilizce") == "en"
+    names = [name for names in names_of_languages().values() for name in names]
+    assert len(set(names)) == len(names)
+    for code, language in (("de", "it"), ("ja", "ru"), ("pt", "tr")):
+        assert language_named(langcodes.get(code).language_name(language)) == code
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Englisch;Deutsch",
+        "Anglais;Allemand",
+        "英文;德文",
+        "Original;Übersetzung",
+        "原文;译文",
+        "Texte source;Traduction",
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "tsv", "xlsx"])
+def test_headers_in_other_languages(tmp_path: Path, kind: str, header: str, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / f"pairs.{kind}"
+    rows = [header.split(";"), ["a", "b"]]
+    if kind == "xlsx":
+        xlsx(path, rows)
+    else:
+        path.write_text(as_csv(rows, delimiter="\t" if kind == "tsv" else ";"))
+    with caplog.at_level(logging.INFO):
+        assert rows_of(path, source="en", target="de") == [("a", "b")]
+    assert f"line 1 is a header: {header.replace(';', ' | ')}" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("first", "advice"),
+    [
+        ("Begriff;Term", "give --columns en=Begriff,de=Term"),
+        ("Spalte A;Spalte B", "give --columns 'en=Spalte A,de=Spalte B'"),
+        ("Text;Text", "remove it"),
+        ("He came.;Er kam.", None),
+        ("1;a", None),
+        ("a man in a hat;ein Mann mit Hut", None),
+    ],
+)
+def test_a_first_line_that_may_be_a_header_is_said(
+    tmp_path: Path, first: str, advice: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "pairs.csv").write_text(f"{first}\nx;y\n")
+    with caplog.at_level(logging.INFO):
+        assert rows_of(tmp_path / "pairs.csv", source="en", target="de") == [tuple(first.split(";")), ("x", "y")]
+    if advice is None:
+        assert caplog.text == ""
+        return
+    said = f"pairs.csv, line 1 is read as a pair: {first.replace(';', ' | ')}. If it is a header, {advice}\n"
+    assert caplog.text.endswith(said)
+    if "=" in advice:
+        columns = shlex.split(advice)[-1]
+        assert rows_of(tmp_path / "pairs.csv", source="en", target="de", columns=columns) == [("x", "y")]
 
 
 def test_columns_are_counted_from_what_the_header_says() -> None:
     lines = [["Notes", "Target", "source"], ["x", "y", "z"]]
     found = columns_of(lines, DataConfig(corpus="x.csv"), "x.csv")
-    assert (found.source, found.target, found.has_header) == (2, 1, True)
+    assert (found.source, found.target, found.above) == (2, 1, 1)
 
 
 def test_pairs_of_all_kinds_of_tables_are_equal(tmp_path: Path) -> None:
@@ -320,3 +419,24 @@ def test_columns_name_the_languages(columns: str, languages: tuple[str | None, s
     asked = parser().parse_args(["train", "--run-dir", "r", "--data", "t.xlsx", "--columns", columns])
     data = resolve(asked).config.data
     assert (data.source, data.target) == languages
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["--data", "t.csv", "--source", "English", "--target", "de"], "did you mean en? Received: English"),
+        (["--data", "t.csv", "--source", "en", "--target", "Tedesco"], "did you mean de? Received: Tedesco"),
+        (["--data", "t.tmx:en-german"], "did you mean de? Received: german"),
+        (["--data", "t.csv", "--source", "fin", "--target", "pt_BR"], None),
+        (["--data", "t.csv", "--source", "eng_Latn", "--target", "x1"], None),
+        (["--data", ".", "--source", "English", "--target", "German"], None),
+    ],
+)
+def test_a_language_is_given_by_its_code(options: list[str], hint: str | None) -> None:
+    asked = parser().parse_args(["train", "--run-dir", "r", *options])
+    if hint is None:
+        resolve(asked)
+        return
+    with pytest.raises(InputError, match="a language is given by its code: " + re.escape(hint)):
+        resolve(asked)
+    resolve(asked, run_dir="r")  # a run that goes on

@@ -27,14 +27,26 @@ from tf_transformer.runs.descriptions import is_litert
 from tf_transformer.runs.runtimes import faster_than
 from tf_transformer.storage.lines import Arriving, decoded, opened
 from tf_transformer.text.batching import WINDOW, translate_lines
-from tf_transformer.text.documents import Cutter, Segment, codes_by, fits_by, segmenter, translated_lines
+from tf_transformer.text.documents import (
+    Cutter,
+    Line,
+    Segment,
+    codes_by,
+    fits_by,
+    parts_of,
+    segmenter,
+    translated_lines,
+)
 from tf_transformer.text.markup import markup_spans, stripped
+from tf_transformer.text.with_memory import Memory
 
 if TYPE_CHECKING:
     from tf_transformer.text.translator import TextTranslator
 
 SUMMARY = "Translate text line by line, from standard input or from files."
 EXAMPLE = "tf-transformer translate --model runs/toy --input source.txt --output translation.txt"
+CutLine = Callable[[str], Line]
+"""Cuts a line into sentences."""
 
 
 class Input(NamedTuple):
@@ -86,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
     chosen = chosen_model(options)
     data = DataConfig(source=chosen.source_language, target=chosen.target_language, columns=options.columns)
     files = [TranslatedFile(Path(name), options.overwrite_translations, data) for name in options.input if is_whole]
-    memory = read_memory(options.memory, data) if options.memory is not None else {}
+    memory = read_memory(options.memory, data) if options.memory is not None else None
     count = check_kinds(options, chosen.decoding)
     terms = terms_by(options)
     if terms and is_litert(chosen.described.path):
@@ -102,6 +114,7 @@ def run(options: argparse.Namespace) -> None:
         print(faster, file=sys.stderr)
     model = chosen.open()
     written = written_by(model, options, count, terms=terms, language=chosen.target_language, memory=memory)
+    cutter = _cutter(model, segment, options.keep_markup, memory) if segment else None
     outputs = options.output or [None]
     of_each = 1 if len(outputs) > 1 else max(len(options.input), 1)
     arriving = Arriving(sys.stdin.buffer) if options.unbuffered else None
@@ -110,7 +123,7 @@ def run(options: argparse.Namespace) -> None:
     start, done = time.perf_counter(), 0
     if is_whole:
         unit = "texts"
-        of_texts = functools.partial(_texts, model, options, segment, written)
+        of_texts = functools.partial(_texts, model, options, cutter, written)
         for whole, place in zip(files, outputs, strict=True):
             done += translate_file(whole, place, of_texts, memory)
     for output in () if is_whole else outputs:
@@ -126,7 +139,7 @@ def run(options: argparse.Namespace) -> None:
                     window=1 if is_typed else WINDOW,
                     has_more=arriving.has_more if arriving else lambda: True,
                 )
-                chunks = _chunks(model, translate, text.lines, options, segment, at_once)
+                chunks = _chunks(translate, text.lines, cutter, options.line_numbers, at_once)
                 done += _write(chunks, text.length, unit, file, at_once)
     sys.stdout.buffer.flush()
     if not is_typed:
@@ -138,50 +151,64 @@ def run(options: argparse.Namespace) -> None:
         )
 
 
+def _cutter(
+    model: "TextTranslator", segment: Segment, keeps_markup: bool, memory: Memory | None
+) -> Callable[[], CutLine]:
+    """Return what gives for each text what cuts its lines, but for those that a memory knows as they are."""
+    kept = markup_spans if keeps_markup else None
+    # The model does not see what is kept.
+    seen = (lambda texts: [stripped(text).text for text in texts]) if keeps_markup else list
+    fits = fits_by(lambda texts: model.count_tokens(seen(texts)), model.most_source)
+    is_code = codes_by(model.count_tokens)
+    if memory is None:
+        return lambda: Cutter(segment, fits, is_code, kept)
+    is_known = lambda text: memory.get(text) is not None  # noqa: E731
+
+    def cutter() -> CutLine:
+        cut = Cutter(segment, lambda text: is_known(text) or fits(text), is_code, kept)
+        return lambda line: parts_of(line, lambda known: [known], is_known) if is_known(line) else cut(line)
+
+    return cutter
+
+
 def _texts(
     model: "TextTranslator",
     options: argparse.Namespace,
-    segment: Segment | None,
+    cutter: Callable[[], CutLine] | None,
     written: Written,
     texts: Iterable[str],
 ) -> Iterator[str]:
     """Yield the translations of the texts of a file."""
     translate = functools.partial(translate_lines, written, count=model.count_tokens, batch_tokens=options.batch_tokens)
-    lines = (f"{text}\n" for text in texts) if segment else texts
-    for chunk in _chunks(model, translate, lines, options, segment, at_once=False):
+    lines = (f"{text}\n" for text in texts) if cutter else texts
+    for chunk in _chunks(translate, lines, cutter, has_numbers=False, at_once=False):
         yield chunk.removesuffix("\n")
 
 
 def _chunks(
-    model: "TextTranslator",
     translate: Callable[[Iterable[str]], Iterator[list[str]]],
     lines: Iterable[str],
-    options: argparse.Namespace,
-    segment: Segment | None,
+    cutter: Callable[[], CutLine] | None,
+    has_numbers: bool,
     at_once: bool,
 ) -> Iterator[str]:
     """Yield what is written of each line, with its line feeds.
 
     Args:
-        model: what translates.
         translate: gives for each line what is written of it.
         lines: the lines.
-        options: as parsed.
-        segment: cuts lines into sentences, which are translated; None translates lines as they are.
+        cutter: gives what cuts lines into sentences, which are translated; None translates lines as they are.
+        has_numbers: whether the number of its line stands before each translation.
         at_once: whether a line waits for no other one.
     """
-    if segment:
-        kept = markup_spans if options.keep_markup else None
-        # The model does not see what is kept.
-        seen = (lambda texts: [stripped(text).text for text in texts]) if kept else list
-        fits = fits_by(lambda texts: model.count_tokens(seen(texts)), model.most_source)
-        cut = Cutter(segment, fits, codes_by(model.count_tokens), kept)
+    if cutter:
+        cut = cutter()
         of_sentences = lambda sentences: (text for [text] in translate(sentences))  # noqa: E731
         for some in ([line] for line in lines) if at_once else [lines]:
             yield from translated_lines(some, of_sentences, cut)
         return
     for number, texts in enumerate(translate(lines), 1):
-        before = f"{number}\t" if options.line_numbers else ""
+        before = f"{number}\t" if has_numbers else ""
         yield "".join(f"{before}{text}\n" for text in texts)
 
 

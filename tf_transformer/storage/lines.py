@@ -2,6 +2,7 @@
 
 import codecs
 import contextlib
+import functools
 import gzip
 import io
 import os
@@ -18,6 +19,8 @@ from tf_transformer.errors import InputError
 
 READ = 1 << 20
 """Bytes read at once."""
+LONGEST = 64 << 20
+"""The most bytes of a line: a file without line feeds would fill the memory."""
 SKIPPED = tuple(bytes([byte]) + b"\x2a\x4d\x18" for byte in range(0x50, 0x60))
 """What a frame begins with that readers of zstd skip, as pzstd writes them."""
 PACKED = {".gz": ("gzip", (b"\x1f\x8b",)), ".zst": ("zstd", (b"\x28\xb5\x2f\xfd", *SKIPPED))}
@@ -132,6 +135,8 @@ class Arriving:
     def _read(self) -> None:
         read = os.read(self._descriptor, READ)
         *lines, self._rest = (self._rest + read).split(b"\n")
+        if len(self._rest) > LONGEST:
+            raise _too_long("standard input")
         self._lines.extend(line + b"\n" for line in lines)
         if not read:
             self._is_open = False
@@ -142,9 +147,9 @@ def line_blocks(path: Path, lines: int) -> Iterator[bytes]:
     """Cut a file into blocks of `lines` lines. The last block may be shorter, and its last line may lack a line feed.
 
     Raises:
-        InputError: as `opened`.
+        InputError: as `opened`; or a line is longer than LONGEST.
     """
-    waiting, count = bytearray(), 0
+    waiting, count, before = bytearray(), 0, 0
     with opened(path) as file:
         while read := file.read(READ):
             waiting += read
@@ -157,6 +162,9 @@ def line_blocks(path: Path, lines: int) -> Iterator[bytes]:
                 yield bytes(waiting[: end + 1])
                 waiting = waiting[end + 1 :]
                 count -= lines
+                before += lines
+            if len(waiting) - waiting.rfind(b"\n", -LONGEST - 1) > LONGEST + 1:
+                raise _too_long(f"{path}, line {before + count + 1}")
     if waiting:
         yield bytes(waiting)
 
@@ -171,6 +179,28 @@ def read_lines(path: Path) -> list[str]:
         return list(decoded(file, os.fspath(path)))
 
 
+def bounded(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Yield the lines of a file.
+
+    Args:
+        lines: the file, or its lines.
+        name: its name, for errors.
+
+    Raises:
+        InputError: a line is longer than LONGEST.
+    """
+    if isinstance(lines, io.BufferedIOBase):
+        lines = iter(functools.partial(lines.readline, LONGEST + 1), b"")
+    for number, line in enumerate(lines, 1):
+        if len(line) > LONGEST:
+            raise _too_long(f"{name}, line {number}")
+        yield line
+
+
+def _too_long(where: str) -> InputError:
+    return InputError(f"{where}: a line has at most {LONGEST >> 20} MB. Put each sentence in a line of its own")
+
+
 def decoded(lines: Iterable[bytes], name: str, first: int = 1, keep_ends: bool = False) -> Iterator[str]:
     """Decode lines as UTF-8; only a line feed, with or without a carriage return, ends a line.
 
@@ -183,9 +213,9 @@ def decoded(lines: Iterable[bytes], name: str, first: int = 1, keep_ends: bool =
         keep_ends: whether lines keep their line feeds and carriage returns.
 
     Raises:
-        InputError: a line is not UTF-8.
+        InputError: a line is not UTF-8, or longer than LONGEST.
     """
-    for number, line in enumerate(lines, first):
+    for number, line in enumerate(bounded(lines, name), first):
         if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InputError(f"{name} is UTF-16: convert it, for example with iconv -f UTF-16 -t UTF-8")
         if number == 1 and (kind := _utf16(line)):

@@ -126,7 +126,7 @@ def _closing_braces(text: str) -> dict[int, int]:
 def stripped(text: str) -> Stripped:
     """Take the markup out of a text."""
     spans = markup_spans(text)
-    partners = _partners([text[start:end] for start, end in spans])
+    pairs = partners([text[start:end] for start, end in spans])
     kept: list[str] = []
     place, end = 0, 0
     levels: list[list[Mark]] = [[]]
@@ -136,7 +136,7 @@ def stripped(text: str) -> Stripped:
         if before:
             kept.append(before)
             place += sum(not character.isspace() for character in before)
-        partner = partners.get(number)
+        partner = pairs.get(number)
         # Of two spaces one goes, and so does that before what leaves nothing or a full stop behind.
         if after.isspace() or (partner is None and not after.isalnum() and not precedes_mark):
             while kept and kept[-1].isspace():
@@ -165,9 +165,9 @@ def _separates(mark: str, after: str, precedes_mark: bool) -> bool:
     return is_space and (precedes_mark or after.isalnum())
 
 
-def _partners(marks: list[str]) -> dict[int, int]:
+def partners(marks: list[str]) -> dict[int, int]:
     """Return for each tag of a pair which mark the other one is."""
-    partners: dict[int, int] = {}
+    found: dict[int, int] = {}
     opened: list[tuple[str, int]] = []
     levels: dict[str, list[int]] = {}
     """for each name, where it stands in `opened`"""
@@ -182,8 +182,8 @@ def _partners(marks: list[str]) -> dict[int, int]:
         elif levels.get(name):
             level = levels[name][-1]
             partner = opened[level][1]
-            partners |= {partner: number, number: partner}
+            found |= {partner: number, number: partner}
             # Tags that were opened after it are never closed, or elsewhere: they stand alone.
             while len(opened) > level:
                 levels[opened.pop()[0]].pop()
-    return partners
+    return found

@@ -10,7 +10,7 @@ from tf_transformer import config
 from tf_transformer.commands.common.options import DATA_HELP, add_settings, settings_given
 from tf_transformer.config.idle import without_effect
 from tf_transformer.config.overrides import read_toml
-from tf_transformer.data.corpora import column_languages, has_columns, is_drawn, is_prepared
+from tf_transformer.data.corpora import check_codes, column_languages, has_columns, is_drawn, is_prepared
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
 
@@ -91,6 +91,8 @@ def resolve(options: argparse.Namespace, run_dir: str | None = None) -> Resolved
     if resolved.data.columns and not (resolved.data.source or resolved.data.target):
         source, target = column_languages(resolved.data.columns)
         resolved = config.override(resolved, {"data": {"source": source, "target": target}})
+    if run_dir is None:
+        check_codes(resolved.data)
     warn_of_idle(resolved, given)
     return Resolved(resolved, finds_batches)
 

@@ -1,17 +1,18 @@
 """Files that `translate` translates as files, and the memory that goes before the model."""
 
 import argparse
+import codecs
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tf_transformer.commands.common.text_files import write_whole
 from tf_transformer.config import DataConfig
 from tf_transformer.data.corpora import direction_of, open_corpus
 from tf_transformer.data.corpora.drawn import Drawn
-from tf_transformer.data.corpora.translated_file import ENDINGS, PACKED_TEXT, TranslatedFile, kind_of
+from tf_transformer.data.corpora.translated_file import ENDINGS, OWN_XLIFF, PACKED_TEXT, TranslatedFile, kind_of
 from tf_transformer.errors import InputError
-from tf_transformer.text.with_memory import key_of
+from tf_transformer.text.with_memory import Memory
 
 NOT_OF_FILES = ("n_best", "scores", "line_numbers", "alignments", "mbr")
 """What writes lists instead of a text."""
@@ -20,6 +21,9 @@ OTHERS = {
     **dict.fromkeys((".doc", ".rtf", ".pdf", ".pages"), ".docx"),
     **dict.fromkeys((".ppt", ".key"), ".pptx"),
     ".epub": ".html",
+    **dict.fromkeys((".ass", ".ssa", ".sub"), ".srt"),
+    ".pot": ".po",
+    **dict.fromkeys((".json", ".arb", ".yaml", ".yml", ".properties", ".strings"), ".po"),
 }
 """Files that people have and that are neither text nor translated as files, and what they can be saved as."""
 
@@ -57,6 +61,11 @@ def are_whole(options: argparse.Namespace) -> bool:
             raise InputError(f"{name} cannot be translated as a file: save it as {other}")
         if plain != Path(name) and TranslatedFile.takes(plain.name):
             raise InputError(f"{name} is packed, and a {plain.suffix} is translated as a file: unpack it first")
+        if name not in whole and _is_xml(Path(name)):
+            raise InputError(
+                f"{name} is XML of a kind that is not translated as a file: save it as .xliff or .po, or give its "
+                "lines to standard input"
+            )
     for name, output in zip(options.input, options.output, strict=False):
         _check_kind(name, output)
     if whole and not options.output and sys.stdout.isatty() and whole[0].lower().endswith(PACKED_TEXT):
@@ -78,9 +87,22 @@ def are_whole(options: argparse.Namespace) -> bool:
         raise InputError(
             f"{whole[0]} is translated as a file: give each --input an --output. Received: {len(options.output)}"
         )
+    own = next((name for name in whole if name.lower().endswith(OWN_XLIFF)), None)
+    if own and options.overwrite_translations:
+        raise InputError(
+            f"--overwrite-translations would leave what is approved in {own} as approved: translate it without"
+        )
     if options.columns and not any(name.lower().endswith(".csv") for name in whole):
         raise InputError(f"--columns is for a .csv. Received: --columns {options.columns} with {whole[0]}")
     return True
+
+
+def _is_xml(path: Path) -> bool:
+    """Say whether a file begins as XML does; a pipe is not read for it."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(8).removeprefix(codecs.BOM_UTF8).startswith(b"<?xml")
 
 
 def _check_kind(name: str, output: str) -> None:
@@ -103,14 +125,14 @@ def _listed() -> str:
     return ", ".join(f"--{name.replace('_', '-')}" for name in NOT_OF_FILES)
 
 
-def read_memory(name: str, data: DataConfig) -> dict[str, str]:
-    """Return the translations of a memory by the keys of their sources. Of several for one source, the last is taken.
+def read_memory(name: str, data: DataConfig) -> Memory:
+    """Return a memory of a file of pairs.
 
     Raises:
         InputError: it is no file of pairs, or cannot be read.
     """
     try:
-        corpus = open_corpus(DataConfig(corpus=name, source=data.source, target=data.target))
+        corpus = open_corpus(DataConfig(corpus=name, source=data.source, target=data.target, inline_tags=True))
     except InputError as error:
         raise InputError(str(error).replace("--data ", "--memory ", 1)) from None
     direction = direction_of(DataConfig(corpus=name))
@@ -118,14 +140,14 @@ def read_memory(name: str, data: DataConfig) -> dict[str, str]:
         raise InputError(f"the model translates from {data.source} to {data.target}. Received: --memory {name}")
     if not isinstance(corpus, Drawn):
         raise InputError(f"--memory must be a file of pairs, such as a .tmx. Received: {name}")
-    return {key_of(row.source): row.target for row in corpus.rows() if row.target and not row.why}
+    return Memory((row.source, row.target) for row in corpus.rows() if row.target and not row.why)
 
 
 def translate_file(
     file: TranslatedFile,
     output: str | None,
     translate: Callable[[Iterable[str]], Iterator[str]],
-    memory: Mapping[str, str],
+    memory: Memory | None,
 ) -> int:
     """Translate a file, and return how many texts of it were translated.
 
@@ -133,18 +155,23 @@ def translate_file(
         file: the file.
         output: where its translation goes; None for standard output.
         translate: translates texts, one after the other.
-        memory: translations that are known, by the keys of their sources.
+        memory: the memory from which translations come, if there is one.
     """
     texts = file.texts
-    known = [memory.get(key_of(text)) for text in texts]
-    made = translate([text for text, translation in zip(texts, known, strict=True) if translation is None])
-    content, lost = file.written([next(made) if translation is None else translation for translation in known])
+    content, lost = file.written(translate(texts))
     if output is None:
         sys.stdout.buffer.write(content)
     else:
         write_whole(Path(output), content)
-    found = len(texts) - known.count(None)
-    from_memory = f", {found:,} of them from the memory" if memory else ""
+    from_memory = _from_memory(texts, memory) if memory else ""
     left = f"; {lost:,} of them stay as they were, as the model wrote nothing or lost their tags" if lost else ""
     print(f"{file.path}: {len(texts):,} texts translated{from_memory}{left}", file=sys.stderr)
     return len(texts)
+
+
+def _from_memory(texts: Iterable[str], memory: Memory) -> str:
+    """Return how many texts a memory has, and how many it has with other tags."""
+    found = sum(memory.get(text) is not None for text in texts)
+    others = sum(map(memory.has_other_tags, texts))
+    is_other = f"; it has {others:,} more with other tags" if others else ""
+    return f", {found:,} of them from the memory{is_other}"

@@ -2,7 +2,7 @@
 
 import argparse
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from tf_transformer.text.alignment import UNITS, pharaoh
 from tf_transformer.text.glossary import CASES, Glossary, TermsOf, terms_of_line
 from tf_transformer.text.translator import LineTranslator
 from tf_transformer.text.with_markup import WithMarkup
-from tf_transformer.text.with_memory import WithMemory
+from tf_transformer.text.with_memory import Memory, WithMemory
 from tf_transformer.text.with_terms import WithTerms
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def written_by(
     *,
     terms: TermsOf | None = None,
     language: str | None = None,
-    memory: Mapping[str, str] | None = None,
+    memory: Memory | None = None,
 ) -> Written:
     """Return the kind that the options choose.
 
@@ -160,7 +160,7 @@ def written_by(
         count: what `check` returned.
         terms: what `terms_by` returned.
         language: the language of the translations, as far as it is known.
-        memory: translations that go before those of the model, by their sources.
+        memory: translations that go before those of the model.
     """
     of_lines: LineTranslator = WithTerms(model, terms) if terms else model
     if options.mbr:

@@ -2,7 +2,7 @@
 
 from tf_transformer.data.corpora.columns import column_languages
 from tf_transformer.data.corpora.files import ENDINGS
-from tf_transformer.data.corpora.languages import Direction, direction_of, without_direction
+from tf_transformer.data.corpora.languages import Direction, check_codes, direction_of, without_direction
 from tf_transformer.data.corpora.opening import (
     MANIFEST,
     STANDARD_INPUT,
@@ -30,6 +30,7 @@ __all__ = [
     "STANDARD_INPUT",
     "Direction",
     "absolute",
+    "check_codes",
     "check_scores",
     "check_training_splits",
     "column_languages",

@@ -1,21 +1,23 @@
 """Which columns of a table hold the sentences, and whether its first line is a header."""
 
-import re
+import functools
+import logging
+import os
+import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from tf_transformer.config import DataConfig
+from tf_transformer.data.corpora.header import by_languages, by_words, may_be_header
 from tf_transformer.data.corpora.languages import Direction, is_language, language_named, normal_code
 from tf_transformer.errors import InputError
 
-SCORE = "score"
-SOURCE_WORDS = {"source", "src", "source text", "source segment", "source sentence", "original", "text", "sentence"}
-TARGET_WORDS = {"target", "tgt", "trg", "target text", "target segment", "target sentence", "translation", "translated"}
-"""What headers call the two sides if they name no language."""
+SCORE, FUZZY = "score", "fuzzy"
 SHOWN = 3
 """How many lines of a table an error shows."""
 SHOWN_CELLS = 20
 """And how many cells of each."""
+log = logging.getLogger(__name__)
 
 
 class Columns(NamedTuple):
@@ -26,7 +28,14 @@ class Columns(NamedTuple):
     source: int = 0
     target: int = 1
     score: int | None = None
-    has_header: bool = False
+    above: int = 0
+    """how many lines are no pairs: the header and what stands above it"""
+    fuzzy: int | None = None
+    """which column says that a translation is not approved"""
+
+    def is_fuzzy(self, cells: Sequence[str]) -> bool:
+        """Say whether a line says that its translation is not approved."""
+        return self.fuzzy is not None and cells[self.fuzzy].strip().casefold() in ("true", "yes", "1")
 
 
 def score_in(text: str, where: str) -> float:
@@ -38,7 +47,7 @@ def score_in(text: str, where: str) -> float:
 
 
 def columns_of(lines: Sequence[Sequence[str]], data: DataConfig, name: str) -> Columns:
-    """Return how a table holds pairs.
+    """Return how a table holds pairs, and say so if its first line is, or may be, a header.
 
     Args:
         lines: its first lines, at least one.
@@ -48,17 +57,65 @@ def columns_of(lines: Sequence[Sequence[str]], data: DataConfig, name: str) -> C
     Raises:
         InputError: the columns of the sentences are not known, or there are none as they are given.
     """
-    first, has_scores = [cell.strip() for cell in lines[0]], data.min_score is not None
-    if data.columns is not None:
-        return _given(first, data, name, lines)
+    columns, number = found_columns(lines, data, name), _first_line(lines)
+    first = _stripped(lines[number])
+    where = f"{os.path.abspath(name)}, line {number + 1} is"
+    if columns.above:
+        left_out = ", and what is above it is left out" if number else ""
+        said_once(f"{where} a header{left_out}: {in_short(first)}")
+    elif may_be_header(pair := [first[columns.source], first[columns.target]]):
+        said_once(f"{where} read as a pair: {in_short(pair)}. If it is a header, {_hint(first, pair, columns, data)}")
+    return columns
+
+
+def found_columns(lines: Sequence[Sequence[str]], data: DataConfig, name: str) -> Columns:
+    """Return the same in silence."""
+    number = _first_line(lines)
+    first = _stripped(lines[number])
+    columns = _given(first, data, name, lines) if data.columns is not None else _found(first, data, name, lines)
+    if not columns.above:
+        return columns
+    fuzzy = next((place for place, cell in enumerate(first) if cell.casefold() == FUZZY), None)
+    return columns._replace(above=number + 1, fuzzy=fuzzy)
+
+
+def _first_line(lines: Sequence[Sequence[str]]) -> int:
+    """Return which line may be a header, from 0: the first with several cells that are not empty; a title has one."""
+    return next((number for number, line in enumerate(lines) if len([*filter(None, _stripped(line))]) > 1), 0)
+
+
+def _stripped(line: Sequence[str]) -> list[str]:
+    return [cell.strip() for cell in line]
+
+
+@functools.cache
+def said_once(message: str) -> None:
+    """Say what was recognised; text is read several times."""
+    log.info("%s", message)
+
+
+def _hint(first: list[str], pair: list[str], columns: Columns, data: DataConfig) -> str:
+    """Return how to say that the first line is a header."""
+    cells = [cell.casefold() for cell in first]
+    if any("," in cell or "=" in cell or cells.count(cell.casefold()) > 1 for cell in pair):
+        return "remove it"
+    codes = data.source or "en", data.target or "de"
+    named = [f"{code}={cell}" for code, cell in zip(codes, pair, strict=True)]
+    scores = [] if columns.score is None else [f"{SCORE}={columns.score + 1}"]
+    return f"give --columns {shlex.quote(','.join([*named, *scores]))}"
+
+
+def _found(first: list[str], data: DataConfig, name: str, lines: Sequence[Sequence[str]]) -> Columns:
+    """Return the columns that the header names, or those of a table that has no others."""
+    has_scores = data.min_score is not None
     named = [language_named(cell) for cell in first]
     scores = [i for i, cell in enumerate(first) if cell.casefold() == SCORE] if has_scores else []
-    pair = _by_languages(first, named, data) or _by_words(first)
+    pair = by_languages(first, named, data) or by_words(first)
     is_narrow = len(first) == 2 + has_scores
     if pair is not None:
         if has_scores and not scores:
             raise _unclear(name, "no column of its header is called score", lines, data)
-        return Columns(len(first), *pair, scores[0] if has_scores else None, has_header=True)
+        return Columns(len(first), *pair, scores[0] if has_scores else None, above=1)
     if not is_narrow:
         why = f"it has {len(first)} columns, and no header that names the languages"
         if len([code for code in named if code]) > 1 and not (data.source and data.target):
@@ -67,31 +124,12 @@ def columns_of(lines: Sequence[Sequence[str]], data: DataConfig, name: str) -> C
     if named[0] and named[1] and named[0] != named[1]:
         if data.source and data.target:
             raise InputError(
-                f"{name}, line 1 is a header, {' and '.join(first)}: give these languages, or --set data.tsv=plain if "
-                f"it is a pair. Received: --source {data.source} --target {data.target}"
+                f"{name}, line {_first_line(lines) + 1} is a header, {' and '.join(first)}: give these languages, or "
+                "put a line with source and target above it if it is a pair. Received: "
+                f"--source {data.source} --target {data.target}"
             )
-        return Columns(len(first), 0, 1, 2 if has_scores else None, has_header=True)
+        return Columns(len(first), 0, 1, 2 if has_scores else None, above=1)
     return Columns(len(first), 0, 1, 2 if has_scores else None)
-
-
-def _by_languages(first: list[str], named: list[str | None], data: DataConfig) -> tuple[int, int] | None:
-    """Return the columns whose header names the languages that are asked for, if one column does for each."""
-    found = []
-    for wanted in (data.source, data.target):
-        if not wanted:
-            return None
-        exact = [i for i, cell in enumerate(first) if cell.casefold() == wanted.casefold()]
-        kinds = [i for i, code in enumerate(named) if code and (is_language(wanted, code) or is_language(code, wanted))]
-        found.append(exact or kinds)
-    source, target = found
-    return (source[0], target[0]) if len(source) == len(target) == 1 and source != target else None
-
-
-def _by_words(first: list[str]) -> tuple[int, int] | None:
-    """Return the columns whose header calls them source and target."""
-    cells = [re.sub(r"[\s_]+", " ", cell.casefold()) for cell in first]
-    source, target = ([i for i, cell in enumerate(cells) if cell in words] for words in (SOURCE_WORDS, TARGET_WORDS))
-    return (source[0], target[0]) if len(source) == len(target) == 1 else None
 
 
 def _given(first: list[str], data: DataConfig, name: str, lines: Sequence[Sequence[str]]) -> Columns:
@@ -117,8 +155,8 @@ def _given(first: list[str], data: DataConfig, name: str, lines: Sequence[Sequen
     pair = places[source], places[target]
     words = [first[i] for i in pair]
     named = [language_named(word) for word in words]
-    has_header |= _by_words(words) is not None or (None not in named and named[0] != named[1])
-    return Columns(len(first), *pair, score, has_header)
+    has_header |= by_words(words) is not None or (None not in named and named[0] != named[1])
+    return Columns(len(first), *pair, score, int(has_header))
 
 
 def _sides(languages: list[str], data: DataConfig) -> tuple[str, str]:

@@ -9,8 +9,8 @@ OPENING, CLOSING = {"bpt", "bx", "sc"}, {"ept", "ex", "ec"}
 SINGLE = {"it", "ph", "ut", "x"}
 CODES = {"bpt", "ept", "it", "ph", "ut"}
 """Tags whose content is no text, but a code of the program that the file comes from."""
-IDS = ("i", "rid", "startRef", "id", "x")
-"""The attributes that tell which tags belong together, in the order in which they count."""
+IDS = ("x", "i", "rid", "startRef", "id")
+"""The attributes that tell which tags belong together, in the order in which they count. `x` does across languages."""
 
 
 class Segment:
@@ -27,6 +27,8 @@ class Segment:
         self._hidden = 0
         """how many tags around this place hide text"""
         self._count = 0
+        self._numbers: dict[str, str] = {}
+        """for each `i` of an opening tag, its number"""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Take an inline tag."""
@@ -38,6 +40,8 @@ class Segment:
         if name in PAIRED | OPENING | CLOSING | SINGLE:
             self._count += name not in CLOSING
             number = next((attributes[key] for key in IDS if key in attributes), str(self._count))
+            if "i" in attributes:  # the only attribute of a closing tag
+                number = self._numbers.setdefault(attributes["i"], number)
             mark = re.sub(r"[^\w.-]", "", number)
             if name in SINGLE:
                 self._mark(f"<x{mark}/>")

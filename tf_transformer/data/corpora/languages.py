@@ -1,6 +1,7 @@
 """The direction in which a corpus is read, and the languages that a file names."""
 
 import dataclasses
+import functools
 import logging
 import re
 from collections.abc import Iterable
@@ -15,6 +16,9 @@ Direction = tuple[str, str]
 """The languages of source and target."""
 SUFFIX = re.compile(r"(.+):([^:/\\-]+)-([^:/\\-]+)")
 """A corpus with its direction after it, such as `corpus:en-de`."""
+LONGEST_CODE = 3
+"""The letters of a code alone; `fin` is one of Finnish, and its name in another language."""
+NAMES_FILE = Path(__file__).with_name("language_names.txt")
 
 
 def without_direction(corpus: str) -> tuple[str, Direction | None]:
@@ -38,6 +42,20 @@ def direction_of(data: DataConfig) -> Direction | None:
     """Return the direction in which a corpus is read, or None if the languages are not named."""
     data = directed(data)
     return (data.source, data.target) if data.source and data.target else None
+
+
+def check_codes(data: DataConfig) -> None:
+    """Raise InputError for a language that is named in place of its code, which programs ask a model for.
+
+    Files in a folder may have any names.
+    """
+    named = [without_direction(name) for name in (data.corpus, *data.extra_corpora, data.validation_corpus) if name]
+    if any(Path(name).is_dir() for name, _ in named):
+        return
+    for language in (data.source, data.target, *(one for _, direction in named for one in direction or ())):
+        code = language_named(language or "")
+        if code and language and normal_code(language) != code and len(language) > LONGEST_CODE:
+            raise InputError(f"a language is given by its code: did you mean {code}? Received: {language}")
 
 
 def languages_of(data: DataConfig) -> Direction:
@@ -112,10 +130,10 @@ def warn_of_other(name: str, code: str | None, wanted: str | None) -> None:
 
 
 def language_named(text: str) -> str | None:
-    """Return the code of a language that is named by its code or its name, in English or in itself; None for others."""
+    """Return the code of a language that is named by its code or its name, in any language; None for others."""
     name = text.partition("(")[0].strip().casefold()
     code = normal_code(name)
-    return NAMES.get(name) or (code if code.partition("-")[0] in CODES else None)
+    return _codes_by_names().get(name) or (code if code.partition("-")[0] in names_of_languages() else None)
 
 
 def normal_code(code: str) -> str:
@@ -123,70 +141,13 @@ def normal_code(code: str) -> str:
     return code.strip().partition(".")[0].partition("@")[0].replace("_", "-").lower()
 
 
-CODES = {
-    code: tuple(name.replace("_", " ").casefold() for name in names.split())
-    for code, names in {
-        "af": "Afrikaans",
-        "ar": "Arabic العربية",
-        "az": "Azerbaijani azərbaycan",
-        "be": "Belarusian беларуская",
-        "bg": "Bulgarian български",
-        "bn": "Bangla Bengali বাংলা",
-        "bs": "Bosnian bosanski",
-        "ca": "Catalan català",
-        "cs": "Czech čeština",
-        "cy": "Welsh Cymraeg",
-        "da": "Danish dansk",
-        "de": "German Deutsch",
-        "el": "Greek Ελληνικά",
-        "en": "English",
-        "eo": "Esperanto",
-        "es": "Spanish español castellano",
-        "et": "Estonian eesti",
-        "eu": "Basque euskara",
-        "fa": "Persian Farsi فارسی",
-        "fi": "Finnish suomi",
-        "fr": "French français",
-        "ga": "Irish Gaeilge",
-        "gl": "Galician galego",
-        "he": "Hebrew עברית",
-        "hi": "Hindi हिन्दी",
-        "hr": "Croatian hrvatski",
-        "hu": "Hungarian magyar",
-        "hy": "Armenian հայերեն",
-        "id": "Indonesian Indonesia Bahasa_Indonesia",
-        "is": "Icelandic íslenska",
-        "it": "Italian italiano",
-        "ja": "Japanese 日本語",
-        "ka": "Georgian ქართული",
-        "kk": "Kazakh қазақ_тілі",
-        "ko": "Korean 한국어",
-        "lt": "Lithuanian lietuvių",
-        "lv": "Latvian latviešu",
-        "mk": "Macedonian македонски",
-        "ms": "Malay Melayu",
-        "mt": "Maltese Malti",
-        "nb": "Norwegian_Bokmål norsk_bokmål",
-        "nl": "Dutch Nederlands",
-        "no": "Norwegian norsk",
-        "pl": "Polish polski",
-        "pt": "Portuguese português",
-        "ro": "Romanian română",
-        "ru": "Russian русский",
-        "sk": "Slovak slovenčina",
-        "sl": "Slovenian slovenščina",
-        "sq": "Albanian shqip",
-        "sr": "Serbian српски",
-        "sv": "Swedish svenska",
-        "sw": "Swahili Kiswahili",
-        "ta": "Tamil தமிழ்",
-        "th": "Thai ไทย",
-        "tr": "Turkish Türkçe",
-        "uk": "Ukrainian українська",
-        "ur": "Urdu اردو",
-        "vi": "Vietnamese Tiếng_Việt",
-        "zh": "Chinese 中文",
-    }.items()
-}
-"""The languages that the headers of tables are searched for, by code, with their names as CLDR has them."""
-NAMES = {name: code for code, names in CODES.items() for name in names}
+@functools.cache
+def names_of_languages() -> dict[str, list[str]]:
+    """Return the languages that headers may name, by code, with their names in each of them, in small letters."""
+    lines = NAMES_FILE.read_text(encoding="utf-8").splitlines()
+    return {code: names for code, *names in (line.split("\t") for line in lines if not line.startswith("#"))}
+
+
+@functools.cache
+def _codes_by_names() -> dict[str, str]:
+    return {name: code for code, names in names_of_languages().items() for name in names}

@@ -17,6 +17,18 @@ Languages = tuple[str | None, str | None]
 TS_TYPES = {"unfinished": "unapproved", "vanished": "obsolete", "obsolete": "obsolete"}
 """Why a translation in a .ts is left out, by its type."""
 
+MEMOQ_OPEN = {
+    "NotStarted",
+    "Pretranslated",
+    "MachineTranslated",
+    "AssembledFromFragments",
+    "PartiallyEdited",
+    "Rejected",
+}
+"""What memoQ calls units that nobody has approved."""
+TRADOS_OPEN = {"Draft", "RejectedTranslation", "RejectedSignOff"}
+"""What Trados Studio calls such segments."""
+
 
 class Text(NamedTuple):
     """A text of a file with its translation."""
@@ -72,6 +84,9 @@ class Ts(Localization):
 class _Xliff:
     """Collects the texts of .xliff. In version 1.2 they are in units, in version 2 in segments of units.
 
+    Programs for translators cut units of version 1.2 into segments, too, by `<mrk mtype="seg">`, and say of each unit
+    or segment, in words of their own, whether somebody has approved it.
+
     http://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html, https://docs.oasis-open.org/xliff/xliff-core/v2.1.
     """
 
@@ -80,52 +95,89 @@ class _Xliff:
         self._keeps_tags = keeps_tags
         self._languages: Languages = (None, None)
         self._sides: dict[str, str] = {}
-        self._why = ""
+        self._segments: dict[str, dict[str, str]] = {}
+        """for `seg-source` and `target`, the texts of their segments by number"""
+        self._unit_why = self._why = ""
+        self._unapproved: set[str] = set()
+        """the numbers of segments"""
         self._within: list[str] = []
         """the elements around this place, but for those of a text"""
-        self._segment: Segment | None = None
+        self._text: Segment | None = None
+        self._part: Segment | None = None
+        """the segment at this place"""
+        self._number = ""
+        self._marks: list[bool] = []
+        """the `<mrk>` around this place, and whether they are segments"""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if self._segment is not None:
-            self._segment.start(name, attributes)
+        if self._text is not None:
+            self._start_inline(name, attributes)
             return
         if name == "xliff" and "srcLang" in attributes:
             self._languages = attributes["srcLang"], attributes.get("trgLang")
         elif name == "file" and "source-language" in attributes:
             self._languages = attributes["source-language"], attributes.get("target-language")
         elif name in ("trans-unit", "unit"):
-            self._sides, self._why = {}, ""
-            if attributes.get("translate") == "no":
-                self._why = "untranslated"
-            elif attributes.get("approved") == "no":
-                self._why = "unapproved"
+            self._sides, self._segments, self._unapproved = {}, {}, set()
+            own = {key.rpartition(":")[2]: value for key, value in attributes.items()}
+            is_open = own.get("approved") == "no" or own.get("confirmed") == "0" or own.get("status") in MEMOQ_OPEN
+            self._unit_why = "untranslated" if own.get("translate") == "no" else "unapproved" if is_open else ""
+            self._why = self._unit_why
         elif name == "segment":
             self._sides = {}
-            self._why = "unapproved" if attributes.get("state") == "initial" else self._why
-        elif name in ("source", "target") and self._within[-1:] in (["trans-unit"], ["segment"]):
-            self._segment = Segment(self._keeps_tags)
+            self._why = self._unit_why or ("unapproved" if attributes.get("state") == "initial" else "")
+        elif name in ("source", "target", "seg-source") and self._within[-1:] in (["trans-unit"], ["segment"]):
+            self._text = Segment(self._keeps_tags)
+            self._segments[name] = {}
             if attributes.get("state", "").startswith(("needs-", "new")):
                 self._why = self._why or "unapproved"
             return
+        elif name == "seg" and attributes.get("conf") in TRADOS_OPEN:
+            self._unapproved.add(attributes.get("id", ""))
         self._within.append(name)
 
+    def _start_inline(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "mrk":
+            self._marks.append(attributes.get("mtype") == "seg" and self._part is None)
+            if self._marks[-1]:
+                self._part, self._number = Segment(self._keeps_tags), attributes.get("mid", "")
+        for text in self._open():
+            text.start(name, attributes)
+
+    def _open(self) -> list[Segment]:
+        return [text for text in (self._text, self._part) if text is not None]
+
     def data(self, text: str) -> None:
-        if self._segment is not None:
-            self._segment.data(text)
+        for one in self._open():
+            one.data(text)
 
     def end(self, name: str) -> None:
-        if self._segment is not None:
-            if name not in ("source", "target"):
-                self._segment.end(name)
+        if self._text is not None:
+            if name in ("source", "target", "seg-source"):
+                self._sides[name] = self._text.text()
+                self._text = None
                 return
-            self._sides[name] = self._segment.text()
-            self._segment = None
+            for text in self._open():
+                text.end(name)
+            if name == "mrk" and self._marks.pop() and self._part is not None:
+                side = next(reversed(self._segments))
+                self._segments[side][self._number] = self._part.text()
+                self._part = None
             return
         self._within.pop()
-        if name in ("trans-unit", "segment"):
-            source, target = (self._sides.get(side, "") for side in ("source", "target"))
-            why = self._why if target.strip() else "untranslated"
-            self.found.append(Text(self._languages, source, target, why))
+        if name == "segment":
+            self._found(self._sides.get("source", ""), self._sides.get("target", ""))
+        elif name == "trans-unit":
+            segments, targets = (self._segments.get(side, {}) for side in ("seg-source", "target"))
+            if not (segments and targets):
+                self._found(self._sides.get("source", ""), self._sides.get("target", ""))
+                return
+            for number, source in segments.items():
+                self._found(source, targets.get(number, ""), number in self._unapproved)
+
+    def _found(self, source: str, target: str, is_open: bool = False) -> None:
+        why = self._why or ("unapproved" if is_open else "")
+        self.found.append(Text(self._languages, source, target, why if target.strip() else "untranslated"))
 
 
 class _Ts:

@@ -4,14 +4,14 @@ import codecs
 import gettext
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tf_transformer.data.corpora.drawn import PACKED
 from tf_transformer.data.corpora.localization import Localization, Text
 from tf_transformer.errors import InputError
-from tf_transformer.storage.lines import READ, encoding_named, opened
+from tf_transformer.storage.lines import READ, bounded, encoding_named, opened
 
 LINE = re.compile(r'(?P<key>msgctxt|msgid|msgid_plural|msgstr(?:\[(?P<form>\d+)\])?)?\s*"(?P<text>(?:[^"\\]|\\.)*)"\s*')
 CHARSET = re.compile(rb'^"Content-Type:[^"]*charset=([\w.:-]+)', re.MULTILINE)
@@ -35,6 +35,11 @@ class Entry:
     flags_line: int | None = None
     """the last line of flags, if there is one"""
     is_obsolete: bool = False
+
+    def with_texts(self, strings: Mapping[str, Sequence[str]]) -> "Entry":
+        """Give it its texts, of which each line of the file has a part, and return it."""
+        self.texts = {key: "".join(parts) for key, parts in strings.items()}
+        return self
 
 
 class Po(Localization):
@@ -72,7 +77,8 @@ def entries(path: Path) -> Iterator[Entry]:
     """
     name, encoding = os.fspath(path), _encoding(path)
     with opened(path) as file:
-        lines = (_decoded(raw, encoding, f"{name}, line {number}") for number, raw in enumerate(_without_mark(file), 1))
+        found = enumerate(_without_mark(bounded(file, name)), 1)
+        lines = (_decoded(raw, encoding, f"{name}, line {number}") for number, raw in found)
         yield from entries_of(lines, name)
 
 
@@ -87,15 +93,17 @@ def entries_of(lines: Iterable[str], name: str) -> Iterator[Entry]:
         InputError: a line is none of a catalogue.
     """
     entry, key = Entry(0), ""
+    strings: dict[str, list[str]] = {}
     for number, line in enumerate(lines):
         line = line.strip()
         is_obsolete = line.startswith("#~")
         if is_obsolete:
             line = line[2:].removeprefix("|").strip() if not line.startswith("#~|") else ""
         begins = line.startswith(("msgctxt", "msgid")) and not line.startswith("msgid_plural")
-        if any(part.startswith("msgstr") for part in entry.texts) and (begins or line.startswith("#")):
-            yield entry
+        if any(part.startswith("msgstr") for part in strings) and (begins or line.startswith("#")):
+            yield entry.with_texts(strings)
             entry, key = Entry(number), ""
+            strings = {}
         if line.startswith("#,"):
             entry.flags |= {flag.strip() for flag in line[2:].split(",")}
             entry.flags_line = number
@@ -106,10 +114,10 @@ def entries_of(lines: Iterable[str], name: str) -> Iterator[Entry]:
             raise InputError(f"{name}, line {number + 1} is no line of a .po: {line[:60]!r}")
         key = found["key"] or key
         entry.is_obsolete |= is_obsolete
-        entry.texts[key] = entry.texts.get(key, "") + unescaped(found["text"])
+        strings.setdefault(key, []).append(unescaped(found["text"]))
         entry.lines[key] = entry.lines.get(key, (number,))[0], number
-    if entry.texts:
-        yield entry
+    if strings:
+        yield entry.with_texts(strings)
 
 
 def _without_mark(lines: Iterable[bytes]) -> Iterator[bytes]:

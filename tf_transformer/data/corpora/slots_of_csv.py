@@ -41,18 +41,19 @@ def parts_of(text: str, path: Path, overwrites: bool, data: DataConfig) -> Parts
     rows = _rows(text, separator, path)
     if lines and NAMED.fullmatch(lines[0]):
         rows = rows[1:]
-    filled = [row for row in rows if any(cell.text for cell in row)]
-    if not filled:
+    if not any(cell.text for row in rows for cell in row):
         return [text]
-    columns = columns_of([[cell.text for cell in row] for row in filled[:BEGINS]], data, str(path))
+    columns = columns_of([[cell.text for cell in row] for row in rows[:BEGINS]], data, str(path))
     parts: Parts = []
     place = 0
-    for number, row in enumerate(filled):
+    for row in rows[columns.above :]:
+        if not any(cell.text for cell in row):
+            continue
         if len(row) != columns.width:
             line = text.count("\n", 0, row[0].start) + 1
             raise InputError(f"{path}, line {line} must have {columns.width} columns. Received: {len(row)}")
         source, target = row[columns.source], row[columns.target]
-        if (number == 0 and columns.has_header) or (target.text.strip() and not overwrites):
+        if target.text.strip() and not overwrites:
             continue
         if has_words(source.text):
             parts += [text[place : target.start], _slot(source, target, separator, text[target.start : target.end])]

@@ -19,13 +19,13 @@ CONTAINERS = {"w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "
 DROPPED = {"w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen", "w:noBreakHyphen"}
 """What says nothing of the translation, or stands for a sign."""
 BREAKS = {"w:tab", "w:ptab", "w:br", "w:cr", "a:br"}
-INSTRUCTION = re.compile(r"<(?:[\w.-]+:)?instrText\b[^>]*>([^<]*)")
+INSTRUCTION = re.compile(r"<(?:[\w.-]+:)?instrText\b[^<>]*>([^<]*)")
 LIKE = re.compile(
-    r"<([\w.-]+:)?rPrChange\b[^>]*(?<!/)>.*?</\1?rPrChange>|<(?:[\w.-]+:)?(?:lang|noProof|rFonts\s[\w.-]+:hint=\"\w+\")\b[^>]*/>|"
-    r"\s(?:lang|altLang|dirty|err|smtClean|noProof)=\"[^\"]*\"|(?<=>)\s+|(?<!\s)\s+(?=/?>)",
-    re.DOTALL,
+    r"<([\w.-]+:)?rPrChange\b[^<>]*(?<!/)>(?>(?:[^<]+|<(?!/?(?:[\w.-]+:)?rPrChange\b))*)</\1?rPrChange>|"
+    r"<(?:[\w.-]+:)?(?:lang|noProof|rFonts\s[\w.-]+:hint=\"\w+\")\b[^<>]*/>|"
+    r"\s(?:lang|altLang|dirty|err|smtClean|noProof)=\"[^\"]*\"|(?<=>)\s+|(?<!\s)\s+(?=/?>)"
 )
-"""Where properties may differ though the text looks the same."""
+"""Where properties may differ though the text looks the same. In a comment, tags need not be closed."""
 NOTHING = re.compile(r"<[\w.:-]*rPr(?:/>|></[\w.:-]*rPr>)")
 MOST_COPIES = 100
 """How many times as large as the file, at most, properties of text become, which each piece of a run repeats."""
@@ -216,7 +216,8 @@ def _styled(pieces: list[Piece]) -> tuple[list[Piece], str]:
     """Put pairs of marks around what looks different from most of the text around it; return how most of it looks."""
     weights: dict[int, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     written: dict[str, str] = {}
-    keys = [NOTHING.sub("", LIKE.sub("", piece.style)) for piece in pieces]
+    looks = {style: NOTHING.sub("", LIKE.sub("", style)) for style in {piece.style for piece in pieces}}
+    keys = [looks[piece.style] for piece in pieces]
     homes = _homes(pieces)
     for piece, key, home in zip(pieces, keys, homes, strict=True):
         if piece.text:

@@ -2,11 +2,10 @@
 
 import functools
 import itertools
-import logging
 import os
 from collections.abc import Iterator
 
-from tf_transformer.data.corpora.columns import Columns, columns_of, in_short, score_in
+from tf_transformer.data.corpora.columns import Columns, columns_of, score_in
 from tf_transformer.data.corpora.drawn import Drawn, Row, in_one_line
 from tf_transformer.errors import InputError
 
@@ -14,8 +13,6 @@ BEGINS = 100
 """How many lines tell which columns a table has."""
 Cells = Iterator[tuple[int, list[str]]]
 """The lines of a table, each with its number."""
-
-log = logging.getLogger(__name__)
 
 
 class Table(Drawn):
@@ -36,18 +33,15 @@ class Table(Drawn):
         first = [line for _, line in itertools.islice(self.cells(), BEGINS)]
         if not first:
             return None
-        columns = columns_of(first, self.data, os.fspath(self.path))
-        if columns.has_header:
-            said_once(f"{os.path.abspath(self.path)}, line 1 is a header: {in_short(first[0])}")
-        return columns
+        return columns_of(first, self.data, os.fspath(self.path))
 
     def rows(self) -> Iterator[Row]:
         """Yield the pairs."""
         if self.columns is None:
             return
-        width, source, target, score, has_header = self.columns
+        width, source, target, score, above, _ = self.columns
         for count, (number, cells) in enumerate(self.cells()):
-            if count == 0 and has_header:
+            if count < above:
                 continue
             if not any(cells):
                 yield Row("", "")
@@ -60,10 +54,5 @@ class Table(Drawn):
                 )
             limit = self.data.min_score
             is_low = score is not None and limit is not None and not score_in(cells[score], where) >= limit
-            yield Row(in_one_line(cells[source]), in_one_line(cells[target]), "score" if is_low else "")
-
-
-@functools.cache
-def said_once(message: str) -> None:
-    """Say what was recognised; text is read several times."""
-    log.info("%s", message)
+            why = "fuzzy" if self.columns.is_fuzzy(cells) else "score" if is_low else ""
+            yield Row(in_one_line(cells[source]), in_one_line(cells[target]), why)

@@ -22,7 +22,9 @@ from tf_transformer.data.corpora.slots import Parts, filled, texts_of
 from tf_transformer.errors import InputError
 from tf_transformer.storage.lines import encoding_named, opened
 
-XLIFF, PAGES, SUBTITLES = (".xliff", ".xlf"), (".html", ".htm", ".xhtml"), (".srt", ".vtt")
+OWN_XLIFF = (".sdlxliff", ".mqxliff", ".mxliff")
+"""Of Trados Studio, memoQ and Phrase, which note in words of their own what is approved."""
+XLIFF, PAGES, SUBTITLES = (".xliff", ".xlf", *OWN_XLIFF), (".html", ".htm", ".xhtml"), (".srt", ".vtt")
 MARKDOWN = (".md", ".markdown")
 PLAIN = ".txt"
 """Text, each of whose lines is translated; `takes` does not name it, because the command translates it as lines."""
@@ -56,7 +58,8 @@ PACKAGES = (
 PACKED_TEXT = tuple(ending for kind in PACKAGES for ending in kind.endings)
 """The endings of the packages."""
 KINDS = (
-    XLIFF,
+    (".xliff", ".xlf"),
+    *((ending,) for ending in OWN_XLIFF),
     (".po",),
     PAGES,
     *((ending,) for ending in SUBTITLES),

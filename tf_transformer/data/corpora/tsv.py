@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from tf_transformer.config import DataConfig
 from tf_transformer.data.chunks import LINES, Chunk, digest_of, split_lines
-from tf_transformer.data.corpora.columns import Columns, score_in
+from tf_transformer.data.corpora.columns import Columns, said_once, score_in
 from tf_transformer.data.corpora.drawn import PACKED, split_of
 from tf_transformer.data.corpora.separated import is_quoted, sample_of, separated
-from tf_transformer.data.corpora.table import Cells, Table, said_once
+from tf_transformer.data.corpora.table import Cells, Table
 from tf_transformer.data.pairs import Pairs
 from tf_transformer.errors import InputError
 from tf_transformer.storage.lines import decoded, line_blocks
@@ -76,12 +76,12 @@ class TsvLines:
     columns: Columns = PAIRS
 
     def read(self) -> tuple[Pairs, dict[str, int]]:
-        """Return the pairs of the split, and how many training pairs were left out because of their scores."""
-        rows, low = [], 0
-        width, source, target, score, has_header = self.columns
+        """Return the pairs of the split, and how many were left out, by reason."""
+        rows, low, fuzzy = [], 0, 0
+        width, source, target, score, above, _ = self.columns
         limit = self.data.min_score if self.split == "train" else None
         for number, line in enumerate(decoded(split_lines(self.block), self.name, self.first), self.first):
-            if number == 1 and has_header:
+            if number <= above:
                 continue
             # A blank line is an empty pair, which is left out of training and counted.
             cells = line.split("\t") if line else [""] * width
@@ -90,11 +90,14 @@ class TsvLines:
             pair = cells[source], cells[target]
             if (split_of(self.data, *pair) if line else "train") != self.split:
                 continue
+            if self.columns.is_fuzzy(cells):
+                fuzzy += 1
+                continue
             if limit is not None and score is not None and line and not self._score(cells[score], number) >= limit:
                 low += 1
                 continue
             rows.append(pair)
-        return Pairs.of(rows), {"score": low}
+        return Pairs.of(rows), {"score": low} | ({"fuzzy": fuzzy} if fuzzy else {})
 
     def digest(self) -> str:
         """Return a digest of the text."""

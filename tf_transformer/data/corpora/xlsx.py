@@ -9,34 +9,55 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tf_transformer.data.corpora.columns import found_columns, said_once
 from tf_transformer.data.corpora.package import PROTECTED, refuse_trap
-from tf_transformer.data.corpora.table import BEGINS, Cells, Table, said_once
+from tf_transformer.data.corpora.table import BEGINS, Cells, Table
 from tf_transformer.errors import InputError, missing_extra
 
 
 class Xlsx(Table):
-    """The .xlsx that `data.corpus` names, of which the first sheet with text is read."""
+    """The .xlsx that `data.corpus` names, of which the first sheet that has pairs is read."""
 
     forms: tuple[str, ...] = ("an .xlsx file that exists",)
     endings = (".xlsx", ".xlsm")
 
     def cells(self) -> Cells:
-        """Yield the lines of the first sheet that has any, which are as wide as the widest of the first ones."""
+        """Yield the lines of that sheet, which are as wide as the widest of the first ones."""
         with _book(self.path) as book:
-            for sheet in book.worksheets:
-                sheet.reset_dimensions()  # some programs write wrong ones
-                lines = enumerate(map(_texts, sheet.iter_rows(values_only=True)), 1)
-                first = list(itertools.islice(lines, BEGINS))
-                if not any(cells for _, cells in first):
-                    continue
-                if len(book.worksheets) > 1:
-                    path = os.path.abspath(self.path)
-                    named = ", ".join(other.title for other in book.worksheets)
-                    said_once(f"{path}: the sheet {sheet.title} is read, of {named}")
-                width = max(len(cells) for _, cells in first)
-                for number, cells in itertools.chain(first, lines):
-                    yield number, cells + [""] * (width - len(cells))
+            begins = {sheet: first for sheet in book.worksheets if any(map(any, first := _first(sheet)))}
+            if not begins:
                 return
+            chosen = max(begins, key=lambda sheet: self._fits(begins[sheet]))
+            if len(begins) > 1:
+                others = ", ".join(sheet.title for sheet in begins if sheet is not chosen)
+                said_once(
+                    f"{os.path.abspath(self.path)}: the sheet {chosen.title} is read, and not {others}; save another "
+                    "one as a .csv to read it"
+                )
+            width = max(map(len, begins[chosen]))
+            for number, cells in enumerate(_lines(chosen), 1):
+                yield number, cells + [""] * (width - len(cells))
+
+    def _fits(self, lines: list[list[str]]) -> int:
+        """Say how likely a sheet has the pairs, by its first lines: 2 if they have a header, 1 if most are pairs."""
+        width = max(map(len, lines))
+        cells = [line + [""] * (width - len(line)) for line in lines]
+        try:
+            columns = found_columns(cells, self.data, os.fspath(self.path))
+        except InputError:
+            return 0
+        pairs = [bool(line[columns.source] and line[columns.target]) for line in cells if any(line)]
+        return 2 if columns.above else int(2 * sum(pairs) > len(pairs))
+
+
+def _lines(sheet: Any) -> Iterator[list[str]]:
+    """Yield the lines of a sheet."""
+    sheet.reset_dimensions()  # some programs write wrong ones
+    return map(_texts, sheet.iter_rows(values_only=True))
+
+
+def _first(sheet: Any) -> list[list[str]]:
+    return list(itertools.islice(_lines(sheet), BEGINS))
 
 
 @contextlib.contextmanager
