@@ -243,6 +243,14 @@ def test_segments_whose_tags_were_lost(tmp_path: Path) -> None:
     assert '<mrk mtype="seg" mid="1">lost</mrk><mrk mtype="seg" mid="2"/></target>' in text
 
 
+@pytest.mark.parametrize(
+    ("lock", "count"), [('mq:locked="locked"', 0), ('m:locked="true"', 0), ('m:locked="false"', 1)]
+)
+def test_a_unit_that_is_locked_stays(tmp_path: Path, lock: str, count: int) -> None:
+    content = f'<xliff xmlns:m="m" xmlns:mq="mq"><trans-unit {lock}><source>a</source><target/></trans-unit></xliff>'
+    assert len(translated(tmp_path / "a.xliff", content, upper)[1]) == count
+
+
 def test_a_target_of_tags_alone_is_none(tmp_path: Path) -> None:
     unit = '<trans-unit><source>a<x id="1"/></source><target{}>{}<x id="1"/></target></trans-unit>'
     text, _ = translated(tmp_path / "a.xliff", f"<xliff>{unit.format('', '')}</xliff>", upper)

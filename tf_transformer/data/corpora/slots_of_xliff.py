@@ -20,6 +20,8 @@ STATE = {"trans-unit": 'state="needs-review-translation" state-qualifier="mt-sug
 """What marks the translation of a machine: of version 1.2 on the target, of version 2 on the segment."""
 
 
+LOCKED = ("locked", "true")
+"""What memoQ and Phrase call a unit that is not to be touched."""
 Edit = tuple[int, int, str | Slot]
 """What is written in the place of a part of the file."""
 
@@ -183,6 +185,7 @@ def _units(raw: bytes, path: Path, edits: list[Edit], language: str | None) -> l
         skips = skipped[-1] if attributes.get("translate") is None else attributes["translate"] == "no"
         skipped.append(skips)
         if name in STATE:
+            skips |= any(key.endswith(":locked") and value in LOCKED for key, value in attributes.items())
             units.append(Unit(name, place, skips, attributes.get("approved") == "yes"))
         missing = {"file": ("source-language", "target-language"), "xliff": ("srcLang", "trgLang")}.get(name)
         if missing:
