@@ -261,6 +261,24 @@ def test_no_part_is_refused():
 
 
 @pytest.mark.long
+def test_the_loss_that_keras_keeps_is_that_of_the_batch_on_two_replicas(in_fresh_process):
+    in_fresh_process("""
+        import keras, numpy as np, tensorflow as tf
+        from tf_transformer.training import Trainer
+        from tf_transformer.training.strategy import make_strategy
+        strategy = make_strategy("mirrored", 2)
+        with strategy.scope():
+            model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1, kernel_initializer="ones")])
+            trainer = Trainer(model)
+            trainer.compile(keras.optimizers.SGD(0.1), keras.losses.MeanSquaredError(reduction="sum"))
+        x, weights = np.arange(12, dtype="float32").reshape(4, 3), np.full(4, 1 / 4, "float32")
+        data = tf.data.Dataset.from_tensors((x, np.zeros((4, 1), "float32"), weights))
+        logged = trainer.fit(data, verbose=0).history["loss"]
+        np.testing.assert_allclose(logged, [np.mean(x.sum(axis=1) ** 2)], rtol=1e-5)
+    """)
+
+
+@pytest.mark.long
 def test_float16_skips_an_update_that_overflows_on_any_replica(in_fresh_process):
     in_fresh_process("""
         import keras, numpy as np, tensorflow as tf
