@@ -4,6 +4,7 @@ import functools
 import json
 import shutil
 
+import keras
 import pytest
 from safetensors.numpy import load_file, save_file
 
@@ -65,6 +66,7 @@ def random_run(place):
     )
     place.mkdir()
     id = write_run(place, config, files, {"languages": ["en", "de"]})
+    keras.utils.set_random_seed(7)
     built = weights(build_model(config))
     checkpoints.write(place / "checkpoints", 1, ((name, each.numpy()) for name, each in built.items()), {"run": id})
     return RunDirectory(place)
