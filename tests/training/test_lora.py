@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_transformer import load
+from tf_transformer import Transformer, load
 from tf_transformer.errors import InputError
+from tf_transformer.model.embeddings import TokenEmbedding
 from tf_transformer.model.linear import Linear
-from tf_transformer.model.low_rank import FACTORS
+from tf_transformer.model.low_rank import FACTORS, ROWS
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.averaging import average_run
 from tf_transformer.runs.directory import RunDirectory
-from tf_transformer.runs.weights import build_model, restore_best, weights
+from tf_transformer.runs.weights import build_model, padded_to, restore_best, weights
 from tf_transformer.training.fit import train
 
 RANK = 3
@@ -76,6 +77,45 @@ def test_a_layer_with_factors_is_saved_and_loaded(tmp_path):
     x = np.random.default_rng(1).normal(size=(3, 5)).astype("float32")
     np.testing.assert_array_equal(loaded(x), model(x))
     assert loaded.layers[0].lora_alpha == 3.0
+
+
+@pytest.mark.parametrize(("share", "new"), [("none", (3, 5)), ("target", (0, 5)), ("all", (5, 5))])
+def test_new_tokens_are_learned_whole(share, new, tmp_path):
+    sizes = {"input_vocab_size": 23 if share == "all" else 19, "target_vocab_size": 23, "share_embeddings": share}
+    model, merged = (Transformer(num_layers=1, d_model=6, num_heads=2, dff=5, **sizes) for _ in "ab")
+    ids = np.array([[5, 18, 3]]), np.array([[2, 22, 17]])
+    before = model(ids).numpy()
+    merged(ids)
+    merged.set_weights(model.get_weights())
+    model.enable_lora(2, new_tokens=new)
+    np.testing.assert_array_equal(model(ids), before)
+    tables = {weight.path for weight in model.trainable_variables if weight.name == ROWS}
+    assert len(tables) == {"none": 2, "target": 1, "all": 1}[share]
+    assert {weight.name for weight in model.trainable_variables} == {*FACTORS, ROWS}
+    by_name = weights(merged)
+    for weight in model.trainable_variables:
+        if weight.name == ROWS:
+            change = np.random.default_rng(7).normal(size=weight.shape)
+            weight.assign(change)
+            table = by_name[weight.path.replace(ROWS, "table")]
+            assert np.array_equal(padded_to(change, table.shape)[: -len(change)], np.zeros_like(table)[: -len(change)])
+            table.assign_add(padded_to(change, table.shape))
+    assert np.abs(model(ids) - before).max() > 0.1
+    np.testing.assert_allclose(model(ids), merged(ids), atol=1e-5)
+    x = np.random.default_rng(3).normal(size=(2, 6)).astype("float32")  # as in a step of decoding
+    one, other = (each.decoder.embedding.tokens.logits(x) for each in (model, merged))
+    np.testing.assert_allclose(one, other, atol=1e-5)
+    model.save(tmp_path / "model.keras")
+    np.testing.assert_array_equal(keras.saving.load_model(tmp_path / "model.keras")(ids), model(ids))
+    with pytest.raises(ValueError, match="once"):
+        model.enable_lora(2, new_tokens=new)
+
+
+def test_a_table_has_not_more_new_rows_than_rows():
+    table = TokenEmbedding(11, 6)
+    table.build((None, None))
+    with pytest.raises(ValueError, match="rows must be 1 to 11. Received: 12"):
+        table.enable_lora(12)
 
 
 @pytest.mark.long

@@ -66,7 +66,8 @@ class TrainingConfig(Section):
     init_from: str | None = setting(None, "run to start from with its weights and tokenizer", option="--init-from")
     lora_rank: int = setting(
         0,
-        "train only low-rank factors of this rank, beside the frozen weights of init_from (LoRA); 0 trains all weights",
+        "train only low-rank factors of this rank, beside the frozen weights of init_from (LoRA), and the tokens that "
+        "extend has added; 0 trains all weights",
         at_least=0,
     )
     best_by: str = setting("loss", "metric of the best checkpoints: validation loss or bleu", choices=("loss", "bleu"))

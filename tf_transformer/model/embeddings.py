@@ -9,6 +9,7 @@ from keras import ops
 from tf_transformer.model import gradients
 from tf_transformer.model.gradients import on_tensorflow
 from tf_transformer.model.linear import not_quantized
+from tf_transformer.model.low_rank import ROWS
 from tf_transformer.model.positions import KINDS, positional_encoding
 
 
@@ -30,6 +31,7 @@ class TokenEmbedding(keras.layers.Layer):
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.d_model = d_model
+        self.lora_rows: Any = None
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Create the table [V, D]."""
@@ -40,11 +42,33 @@ class TokenEmbedding(keras.layers.Layer):
             autocast=False,
         )
 
+    def enable_lora(self, rows: int) -> None:
+        """Freeze the table, and learn what is added to its last rows, those of new tokens; zero at first.
+
+        Raises:
+            ValueError: a layer that is not built, or learns such rows already; more rows than the table has.
+        """
+        if not self.built or self.lora_rows is not None:
+            raise ValueError("LoRA can be enabled only once, on a layer that is built")
+        if not 0 < rows <= self.vocab_size:
+            raise ValueError(f"rows must be 1 to {self.vocab_size}. Received: {rows}")
+        self._tracker.unlock()
+        self.lora_rows = self.add_weight(name=ROWS, shape=(rows, self.d_model), initializer="zeros", autocast=False)
+        self._tracker.lock()
+        self.table.trainable = False
+
+    def _rows(self) -> Any:
+        """Return the table [V, D] with what is added to its last rows."""
+        if self.lora_rows is None:
+            return self.table
+        before = self.vocab_size - self.lora_rows.shape[0]
+        return ops.add(self.table, ops.pad(self.lora_rows, ((before, 0), (0, 0))))
+
     def call(self, ids: Any, training: bool | None = None) -> Any:
         """Embed ids [B, T] -> [B, T, D]; the gradient of a row is summed in the type of the table."""
         # With several replicas, Keras builds its losses from a first batch that it averages, including the ids.
         ids = ops.cast(ids, "int32")
-        return ops.cast(take_rows(self.table, ids, training=training), self.compute_dtype) * math.sqrt(self.d_model)
+        return ops.cast(take_rows(self._rows(), ids, training=training), self.compute_dtype) * math.sqrt(self.d_model)
 
     def logits(self, x: Any) -> Any:
         """Project x [..., D] on the table: [..., V], in the type of the table, whatever the type of x."""
@@ -52,9 +76,9 @@ class TokenEmbedding(keras.layers.Layer):
         if len(x.shape) == 2:
             # For the few rows of a decoding step, TensorFlow's product with a transposed table is several times slower
             # than this one on a CPU without oneDNN.
-            return ops.transpose(ops.matmul(self.table, ops.transpose(x)))
+            return ops.transpose(ops.matmul(self._rows(), ops.transpose(x)))
         rows = ops.reshape(x, (-1, self.d_model))
-        return ops.reshape(ops.matmul(rows, ops.transpose(self.table)), (*ops.shape(x)[:-1], self.vocab_size))
+        return ops.reshape(ops.matmul(rows, ops.transpose(self._rows())), (*ops.shape(x)[:-1], self.vocab_size))
 
     def quantize(self, mode: str | None = None, **_: Any) -> None:
         """Refuse quantisation, as `Linear.quantize` does."""

@@ -6,6 +6,10 @@ from tf_transformer.model.linear import Linear
 
 FACTORS = ("lora_kernel_a", "lora_kernel_b")
 """What Keras calls the low-rank factors of a kernel."""
+ROWS = "lora_rows"
+"""What is added to the last rows of a table of embeddings."""
+LEARNED = (*FACTORS, ROWS)
+"""The names of all that low-rank adaptation learns."""
 
 
 class LowRank:
@@ -28,7 +32,7 @@ class LowRank:
             if isinstance(layer, Linear):
                 layer.enable_lora(rank, lora_alpha=lora_alpha)
         for weight in self.trainable_variables:  # type: ignore[attr-defined]
-            weight.trainable = weight.name in FACTORS
+            weight.trainable = weight.name in LEARNED
         self.lora = {"rank": rank, "lora_alpha": lora_alpha}
 
     def get_build_config(self) -> dict[str, Any] | None:

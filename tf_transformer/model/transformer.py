@@ -154,6 +154,27 @@ class Transformer(LowRank, keras.Model):
                 autocast=False,
             )
 
+    def enable_lora(
+        self, rank: int, lora_alpha: float | None = None, new_tokens: tuple[int, int] | list[int] = (0, 0)
+    ) -> None:
+        """Freeze all weights, and learn factors of low rank and the embeddings of new tokens, as in `LowRank`.
+
+        Args:
+            rank: the rank of the products.
+            lora_alpha: scales them; the rank by default.
+            new_tokens: how many of the last tokens of the source and of the target are new.
+
+        Raises:
+            ValueError: a model that is not built, or has such factors already; more new tokens than there are.
+        """
+        tables = (self.encoder.embedding.tokens, self.decoder.embedding.tokens)
+        for table, rows in dict(zip(tables, new_tokens, strict=True)).items():
+            if rows:
+                table.enable_lora(rows)
+        super().enable_lora(rank, lora_alpha)
+        if any(new_tokens):
+            self.lora = {**(self.lora or {}), "new_tokens": [*new_tokens]}
+
     def __call__(self, inputs: Any, *others: Any, **settings: Any) -> Any:
         """As `call`, but refuse a second argument, which Keras would take for `training`."""
         _pair(inputs, not others)

@@ -14,6 +14,7 @@ from tf_transformer.runs.directory import RunDirectory, write_run
 from tf_transformer.runs.weights import (
     build_model,
     low_rank_changes,
+    padded_to,
     saved_names,
     tokenizer_files,
     tokenizers_of,
@@ -52,11 +53,11 @@ def _means(paths: Sequence[Path], names: Sequence[str], is_averaged: bool) -> Ma
 def _means_of_low_rank(
     paths: Sequence[Path], frozen: Path, names: Sequence[str], is_averaged: bool
 ) -> Mapping[str, np.ndarray]:
-    """Return the frozen weights plus the mean of what low-rank factors add to them."""
+    """Return the frozen weights plus the mean of what low-rank adaptation adds to them."""
     means = {name: array.copy() for name, array in checkpoints.read(frozen, names).items()}
     for path in paths:
         for name, change in low_rank_changes(path, is_averaged).items():
-            means[name] += change / len(paths)
+            means[name] += padded_to(change, means[name].shape) / len(paths)
     return means
 
 

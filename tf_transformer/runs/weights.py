@@ -13,7 +13,7 @@ import tensorflow as tf
 from tf_transformer.config import Config
 from tf_transformer.errors import InputError
 from tf_transformer.model import Ensemble, Transformer
-from tf_transformer.model.low_rank import FACTORS
+from tf_transformer.model.low_rank import FACTORS, LEARNED, ROWS
 from tf_transformer.runs import checkpoints
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.tokenizers import Tokenizer
@@ -105,9 +105,9 @@ def check_backend(what: str) -> None:
 def restore_best(run: RunDirectory, model: keras.Model) -> dict[str, Any]:
     """Set the weights of a model of the same kind to those of the best checkpoint, and return the saved state.
 
-    Low-rank factors in the checkpoint are merged into the weights. Low-rank factors of the model stay unchanged.
+    What low-rank adaptation has learned is merged into the weights. What the model has of its own stays unchanged.
     """
-    by_name = {name: weight for name, weight in weights(model).items() if weight.name not in FACTORS}
+    by_name = {name: weight for name, weight in weights(model).items() if weight.name not in LEARNED}
 
     def restore(checkpoint: Path) -> dict[str, Any]:
         if run.frozen is None:
@@ -116,23 +116,33 @@ def restore_best(run: RunDirectory, model: keras.Model) -> dict[str, Any]:
         changes = low_rank_changes(checkpoint, run.keeps_average)
         checkpoints.restore(run.frozen, by_name)
         for name, change in changes.items():
-            by_name[name].assign_add(change)
+            by_name[name].assign_add(padded_to(change, by_name[name].shape))
         return checkpoints.state_of(checkpoint)
 
     return run.read_best(restore)
 
 
 def low_rank_changes(checkpoint: Path, is_averaged: bool) -> dict[str, np.ndarray]:
-    """Return what the low-rank factors of a checkpoint add to kernels, by the names of the kernels.
+    """Return what low-rank adaptation adds to weights in a checkpoint, by the names of the weights.
 
-    `is_averaged` is that of `saved_names`.
+    To a table of embeddings it adds last rows alone. `is_averaged` is that of `saved_names`.
     """
-    firsts = [name for name in checkpoints.names_in(checkpoint) if name.endswith(f"/{FACTORS[0]}")]
-    kernels = [name.removesuffix(FACTORS[0]) for name in firsts]
+    there = checkpoints.names_in(checkpoint)
+    kernels, tables = (
+        [name.removesuffix(learned) for name in there if name.endswith(f"/{learned}")] for learned in (FACTORS[0], ROWS)
+    )
     factors = [kernel + factor for kernel in kernels for factor in FACTORS]
-    names = saved_names(checkpoint, factors, is_averaged)
+    names = saved_names(checkpoint, [*factors, *(table + ROWS for table in tables)], is_averaged)
     values = checkpoints.read(checkpoint, names.values())
-    return {f"{kernel}kernel": np.matmul(*(values[names[kernel + factor]] for factor in FACTORS)) for kernel in kernels}
+    changes = {
+        f"{kernel}kernel": np.matmul(*(values[names[kernel + factor]] for factor in FACTORS)) for kernel in kernels
+    }
+    return changes | {f"{table}table": values[names[table + ROWS]] for table in tables}
+
+
+def padded_to(change: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """Return a change that `low_rank_changes` returns in the shape of its weight, with rows of zeros before it."""
+    return np.pad(change, [(shape[0] - len(change), 0), *[(0, 0)] * (change.ndim - 1)])
 
 
 def tokenizers_of(run: RunDirectory) -> tuple[Tokenizer, Tokenizer]:
@@ -158,8 +168,8 @@ def weights(model: keras.Model) -> dict[str, Any]:
 
 
 def count_of(model: keras.Model | Ensemble) -> int:
-    """Return the number of parameters of a model, without low-rank factors, which are merged."""
-    return sum(math.prod(weight.shape) for weight in model.weights if weight.name not in FACTORS)
+    """Return the number of parameters of a model, without those of low-rank adaptation, which are merged."""
+    return sum(math.prod(weight.shape) for weight in model.weights if weight.name not in LEARNED)
 
 
 def frozen_of(model: keras.Model) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from tf_transformer.training import callbacks as on
 from tf_transformer.training.loss import Perplexity, SmoothedCrossEntropy, TokenAccuracy, TokenLoss
 from tf_transformer.training.optimizer import make_optimizer, schedule_in
 from tf_transformer.training.resume import check_same_start, restore, variables_of
-from tf_transformer.training.start import Start, start_of
+from tf_transformer.training.start import NEW_TOKENS, Start, start_of
 from tf_transformer.training.strategy import (
     Machines,
     distribute,
@@ -99,7 +99,7 @@ def _train(config: Config, path: Path, resumed: RunDirectory | None, strategy: t
     batches, validation = start.text.batches(config)
     keras.utils.set_random_seed(config.training.seed)
     with strategy.scope():
-        trainer = make_trainer(config)
+        trainer = make_trainer(config, start.new_tokens)
         if resumed and resumed.frozen:
             # The weights of the base may have changed, if it has been trained further.
             checkpoints.restore(resumed.frozen, frozen_of(trainer.model))
@@ -258,13 +258,18 @@ def _announce(trainer: Trainer, batches: Batches, replicas: int) -> None:
     log.info("building the graph of the training step")
 
 
-def make_trainer(config: Config) -> Trainer:
-    """Return a compiled trainer of a new model, with the optimizer, schedule and loss that a config asks for."""
+def make_trainer(config: Config, new_tokens: tuple[int, int] = (0, 0)) -> Trainer:
+    """Return a compiled trainer of a new model, with the optimizer, schedule and loss that a config asks for.
+
+    Args:
+        config: the config.
+        new_tokens: the tokens whose embeddings low-rank adaptation learns besides, as `enable_lora` takes them.
+    """
     settings = config.training
     float32 = settings.mixed_precision == "float32"
     model = build_model(config, dtype="float32" if float32 else f"mixed_{settings.mixed_precision}")
     if settings.lora_rank:
-        model.enable_lora(settings.lora_rank)
+        model.enable_lora(settings.lora_rank, new_tokens=new_tokens)
     optimizer = make_optimizer(config)
     optimizer.build(model.trainable_variables)
     trainer = Trainer(model, config.data.batch_tokens if settings.accumulate > 1 else None)
@@ -287,6 +292,8 @@ def _write_run(path: Path, resumed: RunDirectory | None, start: Start, trainer: 
     facts = {"parameters": count_of(trainer.model), "data": start.text.facts}
     if start.languages:
         facts["languages"] = start.languages
+    if any(start.new_tokens):
+        facts[NEW_TOKENS] = start.new_tokens
     with contents_replaced(path, OF_RUN.name) as new:
         id = write_run(new, start.config, tokenizer_files(*start.tokenizers), facts)
         if start.config.training.lora_rank:

@@ -22,6 +22,8 @@ from tf_transformer.training.strategy import Machines, is_chief
 from tf_transformer.training.text import Text, open_text, prepare_text
 
 Made = TypeVar("Made")
+NEW_TOKENS = "new_tokens"
+"""The key of `Start.new_tokens` in the description of a run."""
 
 
 class Start(NamedTuple):
@@ -33,6 +35,8 @@ class Start(NamedTuple):
     tokenizers: tuple[Tokenizer, Tokenizer]
     base: RunDirectory | None
     """the run whose weights a new one starts from"""
+    new_tokens: tuple[int, int]
+    """the last tokens of the source and of the target whose embeddings low-rank adaptation learns"""
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -78,11 +82,6 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
             "training.lora_rank needs the weights of another run: give --init-from RUN. "
             f"Received: training.lora_rank={config.training.lora_rank}"
         )
-    if base and config.training.lora_rank and "extended" in base.description:
-        raise InputError(
-            f"{base.path} has new tokens by extend, whose weights training.lora_rank would leave as they are: train "
-            f"all weights first. Received: training.lora_rank={config.training.lora_rank}"
-        )
     if base:
         _refuse_other_model(base, config, (resumed or base).vocabularies())
     is_first = is_chief(machines.strategy)
@@ -96,7 +95,19 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
     if len(set(directions)) == 1 and None in (config.decoding.source_language, config.decoding.target_language):
         # A model that is trained on one direction translates in that direction by default.
         config = override(config, {"decoding": dict(zip(LANGUAGES, directions[0], strict=True))})
-    return Start(config, text, tokenizers, base)
+    return Start(config, text, tokenizers, base, _new_tokens(config, resumed, base))
+
+
+def _new_tokens(config: Config, resumed: RunDirectory | None, base: RunDirectory | None) -> tuple[int, int]:
+    """Return how many tokens of the source and of the target `extend` has added to what low-rank adaptation adapts."""
+    if resumed and NEW_TOKENS in resumed.description:
+        source, target = resumed.description[NEW_TOKENS]
+        return source, target
+    extended = base.description.get("extended") if base and config.training.lora_rank else None
+    if not extended:
+        return 0, 0
+    source, target = (len(extended["languages"]) + pieces for pieces in extended["pieces"])
+    return source, target
 
 
 def _together(machines: Machines, work: Callable[[], Made]) -> Made:
