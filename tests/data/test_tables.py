@@ -260,14 +260,18 @@ def test_most_lines_of_a_sheet_without_a_header_are_pairs(tmp_path: Path) -> Non
     assert rows_of(path) == [("a b c.", "d"), ("e", "f")]
 
 
+def table(path: Path, rows: list[Any]) -> Path:
+    """Write rows as a table of the kind that the name says."""
+    if path.suffix == ".xlsx":
+        return xlsx(path, rows)
+    path.write_text(as_csv(rows, delimiter="\t" if path.suffix == ".tsv" else ";"))
+    return path
+
+
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "tsv"])
 def test_a_header_may_stand_below_a_title(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / f"pairs.{kind}"
     rows = [("Glossary of 2026", ""), ("", ""), ("German", "English"), ("a", "b")]
-    if kind == "xlsx":
-        xlsx(path, rows)
-    else:
-        path.write_text(as_csv(rows, delimiter="\t" if kind == "tsv" else ";"))
+    path = table(tmp_path / f"pairs.{kind}", rows)
     with caplog.at_level(logging.INFO):
         assert rows_of(path, source="en", target="de") == [("b", "a")]
     assert "line 3 is a header, and what is above it is left out: German | English" in caplog.text
@@ -349,12 +353,8 @@ def test_names_of_languages() -> None:
 )
 @pytest.mark.parametrize("kind", ["csv", "tsv", "xlsx"])
 def test_headers_in_other_languages(tmp_path: Path, kind: str, header: str, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / f"pairs.{kind}"
     rows = [header.split(";"), ["a", "b"]]
-    if kind == "xlsx":
-        xlsx(path, rows)
-    else:
-        path.write_text(as_csv(rows, delimiter="\t" if kind == "tsv" else ";"))
+    path = table(tmp_path / f"pairs.{kind}", rows)
     with caplog.at_level(logging.INFO):
         assert rows_of(path, source="en", target="de") == [("a", "b")]
     assert f"line 1 is a header: {header.replace(';', ' | ')}" in caplog.text

@@ -7,8 +7,6 @@ UNLIKELY = -100.0
 """The bias of a token that is never written: its probability is 0 in float32, and a smoothed loss is finite."""
 LANGUAGE_CODE = r">>\S+<<"
 """How OPUS-MT writes the language to translate to, before the text."""
-AT_FRONT = "(?s)^>>.*?<<"
-"""What is read as such a code at the beginning of a text, known or not, as in transformers."""
 
 
 def language_pieces(language: str) -> tuple[str, str]:

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tf_transformer.config.special_tokens import AT_FRONT
 from tf_transformer.errors import missing_extra
 from tf_transformer.text.words import WIDE, is_within_sign
+from tf_transformer.tokenizers.vocabulary import AT_FRONT
 
 CLAUSE_END = re.compile(r"(?<=[,;:\u2013\u2014\u3001\uff0c\uff1a\uff1b])\s*(?=\S)")
 """Where a sentence that is too long is cut at best."""

@@ -9,10 +9,10 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 from tensorflow_text.python.ops import sentencepiece_tokenizer
 
-from tf_transformer.config.special_tokens import AT_FRONT, END, PAD, UNKNOWN
+from tf_transformer.config.special_tokens import END, PAD, UNKNOWN
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.tokenizers.normalization import BLANK, INVISIBLE_CLASS
-from tf_transformer.tokenizers.vocabulary import SPACE_MARK, Vocabulary
+from tf_transformer.tokenizers.vocabulary import AT_FRONT, SPACE_MARK, Vocabulary
 
 
 class _SharedModel(sentencepiece_tokenizer._SentencepieceModelResource):

@@ -13,13 +13,15 @@ from typing import Any
 import sentencepiece
 
 from tf_transformer.config import TokenizerConfig
-from tf_transformer.config.special_tokens import AT_FRONT, END, LANGUAGE_CODE, PAD, START, UNKNOWN, language_pieces
+from tf_transformer.config.special_tokens import END, LANGUAGE_CODE, PAD, START, UNKNOWN, language_pieces
 from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers.normalization import all_visible, is_blank, kept, name_of, rules_of
 
 SPACE_MARK = "\u2581"
 """The character that SentencePiece writes for a space, and that it also reads as one."""
+AT_FRONT = "(?s)^>>.*?<<"
+"""What is read as the code of a language at the beginning of a text, known or not, as in transformers."""
 
 log = logging.getLogger(__name__)
 
