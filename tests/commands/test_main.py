@@ -59,6 +59,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "other/config.json": b"{}",
         "newer/config.json": b'{"format_version": 999}',
         "foreign/saved_model.pb": b"",
+        "lite/model.tflite": b"",
         "foreign/variables/x": b"",
     }
     for name, raw in texts.items():
@@ -197,6 +198,7 @@ def test_train_touches_no_folder_that_is_not_its_own(
         (["export", "--run-dir", "nowhere", "--output", "new"], ["nowhere is not a run directory"]),
         (["export", "--run-dir", "good"], ["--output"]),
         (["export", "--run-dir", "good", "--output", "foreign/1"], ["foreign is an export", "move it to foreign/1"]),
+        (["export", "--run-dir", "good", "--output", "lite/1"], ["lite is an export", "move it to lite/1"]),
         (
             ["prepare", "--data", "single.tsv", "list.txt", "--output", "x"],
             ["list.txt: write the option before each file"],

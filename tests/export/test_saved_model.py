@@ -17,7 +17,7 @@ from tf_transformer.decoding.search_tree import search_tree
 from tf_transformer.errors import InputError
 from tf_transformer.export.model_card import card
 from tf_transformer.export.saved_model import export, foreign_ops
-from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT, is_export
+from tf_transformer.runs.descriptions import LANGUAGES, OF_EXPORT, is_saved_model
 from tf_transformer.runs.signatures import SIGNATURES, signatures_of
 from tf_transformer.text.alignment import pharaoh
 from tf_transformer.tokenizers import END, UNKNOWN
@@ -263,7 +263,7 @@ def test_foreign_ops_are_found(tmp_path):
 
 
 def test_it_describes_itself(copy_export):
-    assert is_export(copy_export)
+    assert is_saved_model(copy_export)
     description = json.loads((copy_export / OF_EXPORT).read_text())
     assert description["config"]["data"]["corpus"] == "copy"
     assert description["checkpoint"]["val_accuracy"] > 0.9

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> None:
     from tf_transformer.runs import checkpoints
     from tf_transformer.runs.directory import RunDirectory
 
-    if is_export(options.path) or is_litert(options.path):
+    if is_export(options.path):
         kind, description = "export for LiteRT" if is_litert(options.path) else "SavedModel", describe(options.path)
     elif is_prepared(options.path):
         kind, description = "prepared corpus", _of_corpus(Prepared(options.path))

@@ -26,6 +26,11 @@ LANGUAGES = ("source_language", "target_language")
 
 
 def is_export(path: str | Path) -> bool:
+    """Say whether a folder is an export that this library translates with: a SavedModel, or one for LiteRT."""
+    return is_saved_model(path) or is_litert(path)
+
+
+def is_saved_model(path: str | Path) -> bool:
     """Say whether a folder is a SavedModel."""
     return (Path(path) / "saved_model.pb").exists()
 
@@ -37,7 +42,7 @@ def is_litert(path: str | Path) -> bool:
 
 def is_run(path: str | Path) -> bool:
     """Say whether a folder is a run directory; other models may have a config.json too."""
-    if is_export(path) or is_litert(path):
+    if is_export(path):
         return False
     try:
         describe(path)
@@ -54,7 +59,7 @@ def describe(path: str | Path) -> dict[str, Any]:
     """
     folder = Path(path)
     kind, place = "run directory", OF_RUN
-    if is_export(folder):
+    if is_saved_model(folder):
         kind, place = "SavedModel exported by tf-transformer", OF_EXPORT
     elif is_litert(folder):
         kind, place = "LiteRT model exported by tf-transformer", OF_LITERT
@@ -78,7 +83,7 @@ def _reason(folder: Path, place: Path) -> str:
     """Return why a folder has no description."""
     if not folder.exists():
         return "there is no such folder"
-    versions = [path for path in folder.glob("[0-9]*") if is_export(path) or is_litert(path)]
+    versions = [path for path in folder.glob("[0-9]*") if is_export(path)]
     if versions:
         return f"it holds versions of an export, so give one, such as {max(versions, key=lambda path: path.name)}"
     return f"{place} is missing or damaged"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from tf_transformer.errors import InputError
-from tf_transformer.runs.descriptions import is_export, is_litert
+from tf_transformer.runs.descriptions import is_export
 from tf_transformer.runs.runtimes import faster_than, runtime_of
 from tf_transformer.runs.signatures import COUNT, DEFAULT, N_BEST
 from tf_transformer.serving.jobs import Arrays, Waiting
@@ -172,7 +172,7 @@ class ServedModel:
                 _log_passed_over(errors)
                 return version
         if not errors:
-            models = sorted(found.parent for found in path.glob("*/*") if is_export(found) or is_litert(found))
+            models = sorted(found.parent for found in path.glob("*/*") if is_export(found))
             hint = f": did you mean {models[0]}?" if models else ""
             raise InputError(
                 f"{path} is not an exported model, and has no version folder that is one, such as {path}/1{hint}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tf_transformer.runs.descriptions import is_export, is_litert
+from tf_transformer.runs.descriptions import is_export
 
 
 class VersionFolder(NamedTuple):
@@ -30,7 +30,7 @@ class Versions:
     @property
     def is_one(self) -> bool:
         """Whether the path is one model, not a folder of versions."""
-        return _is_model(self._path)
+        return is_export(self._path)
 
     def to_try(self, served: int | None) -> Iterator[VersionFolder]:
         """Yield the versions that may replace the one that is served, the newest first.
@@ -54,11 +54,7 @@ class Versions:
         if self.is_one:
             return {int(self._path.name) if self._path.name.isdecimal() else 1: self._path}
         folders = (folder for folder in self._path.glob("*") if folder.name.isdecimal())
-        return {int(folder.name): folder for folder in folders if _is_model(folder)}
-
-
-def _is_model(folder: Path) -> bool:
-    return is_export(folder) or is_litert(folder)
+        return {int(folder.name): folder for folder in folders if is_export(folder)}
 
 
 def _stamp(folder: Path) -> Any:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
-from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export
+from tf_transformer.runs.descriptions import LANGUAGES, Described, is_saved_model
 from tf_transformer.runs.signatures import COUNT, DEFAULT, N_BEST, SCORE, TRANSLATE_TO, WITH_ATTENTION, WITH_TERMS
 from tf_transformer.text.alignment import AlignedString
 from tf_transformer.text.translator import Terms
@@ -47,7 +47,7 @@ class ExportedTranslator:
         self._languages = {}
         if export.languages:
             self._languages = {name: getattr(chosen, name) or getattr(self._decoding, name) for name in LANGUAGES}
-        if not is_export(self.path):
+        if not is_saved_model(self.path):
             raise InputError(f"{self.path} is not a SavedModel of ours: it has no saved_model.pb")
         try:
             self._model = tf.saved_model.load(os.fspath(self.path))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tf_transformer.config import DecodingConfig
-from tf_transformer.runs.descriptions import Described, is_export, is_litert
+from tf_transformer.runs.descriptions import Described, is_litert, is_saved_model
 from tf_transformer.runs.directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def open_translator(
         from tf_transformer.litert import Translator as LiteRTTranslator
 
         return LiteRTTranslator.load(model, decoding)
-    if is_export(path):
+    if is_saved_model(path):
         from tf_transformer.translation.exported import ExportedTranslator
 
         return ExportedTranslator(model, decoding)

@@ -12,7 +12,7 @@ from tf_transformer.commands.common.resolve import warn_of_idle
 from tf_transformer.data.corpora import direction_of
 from tf_transformer.errors import InputError
 from tf_transformer.progress import waiting_for
-from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export, is_litert
+from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export, is_litert, is_saved_model
 from tf_transformer.runs.runtimes import runtime_of
 
 if TYPE_CHECKING:
@@ -136,12 +136,12 @@ def chosen_model(options: argparse.Namespace) -> ChosenModel:
     for folder in (path, *others):
         if not folder.is_dir():
             raise InputError(f"--model {folder}: there is no such folder")
-        if others and (is_export(folder) or is_litert(folder)):
+        if others and is_export(folder):
             raise InputError(f"--model {folder} is an export, but an ensemble is made of run directories")
     from tf_transformer.runs.directory import RunDirectory  # NumPy takes a while
 
     given = search_given(options)
-    if is_export(path):
+    if is_saved_model(path):
         described = Described(path)
         if fixed := [name for name, layer in given.items() if not set(layer["decoding"]) <= set(LANGUAGES)]:
             raise InputError(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tf_transformer.commands.common.chosen_model import add_model, add_set, chosen_model
 from tf_transformer.commands.common.options import positive
 from tf_transformer.errors import InputError
-from tf_transformer.runs.descriptions import is_export, is_litert
+from tf_transformer.runs.descriptions import is_export
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +62,7 @@ def add_text(parser: argparse.ArgumentParser) -> None:
 def translator_of(options: argparse.Namespace) -> "Translator":
     """Open the run that `--model` names: an export does not give what is drawn."""
     chosen = chosen_model(options)
-    if is_export(chosen.described.path) or is_litert(chosen.described.path):
+    if is_export(chosen.described.path):
         raise InputError(
             f"--model {chosen.described.path} is an export: give a run directory, which shows all layers and heads"
         )
