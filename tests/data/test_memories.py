@@ -185,6 +185,16 @@ def test_xliff(tmp_path: Path) -> None:
         assert "Received: --source en --target fr" in message(each, "en", "fr")
 
 
+@pytest.mark.parametrize("around", ["group", "file"])
+@pytest.mark.parametrize("unit", ["<trans-unit{}>{}</trans-unit>", "<unit{}><segment>{}</segment></unit>"])
+def test_what_is_not_translated_is_said_of_a_unit_or_of_what_it_is_in(tmp_path: Path, around: str, unit: str) -> None:
+    pair = "<source>a</source><target>b</target>"
+    within = unit.format("", pair) + unit.format(' translate="yes"', pair)
+    text = f'<xliff><file><{around} translate="no">{within}</{around}>{unit.format("", pair)}</file></xliff>'
+    path = written(tmp_path / "a.xliff", text)
+    assert [why for *_, why in rows(path)] == ["untranslated", "", ""]
+
+
 def test_segments_of_units_are_pairs_of_their_own(tmp_path: Path) -> None:
     """As Trados Studio and others write them; a target may have some of them alone."""
     sources = [f'<mrk mtype="seg" mid="{i}">{text}</mrk>' for i, text in enumerate(("One.", "Two.", "Three."))]

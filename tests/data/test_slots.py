@@ -380,6 +380,7 @@ def test_cells_of_a_csv(tmp_path: Path, separator: str, quoting: int) -> None:
         ("a.html", b"<p>ok</p>\n<p>\xe4</p>", "a.html, line 2: not UTF-8"),
         ("a.po", "msgid a\n", "line 1 is no line of a .po"),
         ("a.csv", "a,b\nc\n", "line 2 must have 2 columns. Received: 1"),
+        ("a.csv", "a,b\nc,d,e\n", "line 2 must have 2 columns. Received: 3"),
         ("a.csv", 'a,b\n"c,d\n', "line 2: its quotation marks"),
         ("a.csv", "a,b,c\n", "--columns en=1,de=2"),
     ],

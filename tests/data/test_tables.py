@@ -231,6 +231,38 @@ def test_wrong_csv_files(tmp_path: Path, text: str | bytes, settings: dict[str, 
         assert part in received
 
 
+EVEN = [("English", "German", "note"), ("a", "b", ""), ("c", "d", "x")]
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "xlsx"])
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("e", "f"),  # Excel leaves out empty cells at the end
+        ("e", "f", "", "", ""),
+        ("e", "f", "x", " "),
+    ],
+)
+def test_lines_may_end_early_or_in_empty_cells(tmp_path: Path, kind: str, row: tuple[str, ...]) -> None:
+    path = tmp_path / f"pairs.{kind}"
+    rows = [*EVEN, row, EVEN[1]]
+    if kind == "xlsx":
+        xlsx(path, rows)
+    else:
+        path.write_text(as_csv(rows, delimiter="\t" if kind == "tsv" else ","))
+    assert rows_of(path, source="en", target="de") == [("a", "b"), ("c", "d"), ("e", "f"), ("a", "b")]
+
+
+def test_what_stands_beside_the_table_of_a_sheet_is_left_out(tmp_path: Path) -> None:
+    """Such as the note of somebody who has checked line 140."""
+    many = [(f"a {i}", f"b {i}") for i in range(150)]
+    notes = {139: ("", "", "", "checked by Ann")}
+    path = xlsx(
+        tmp_path / "pairs.xlsx", [("English", "German"), *(row + notes.get(i, ()) for i, row in enumerate(many))]
+    )
+    assert rows_of(path) == many
+
+
 def test_csv_may_name_its_separator_and_have_blank_lines(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text("sep=|\r\na|b,c\r\n\r\nd;e|f\r\n|\r\n")

@@ -33,6 +33,15 @@ class Columns(NamedTuple):
     fuzzy: int | None = None
     """which column says that a translation is not approved"""
 
+    def evened(self, cells: Sequence[str]) -> list[str] | None:
+        """Return the cells of a line in all columns: programs leave out empty ones at its end, or add some.
+
+        Returns None if more has text, or a side is missing: then a text may have a separator or a line break in it.
+        """
+        if any(cell.strip() for cell in cells[self.width :]) or len(cells) <= max(self.source, self.target):
+            return None
+        return [*cells[: self.width], *[""] * (self.width - len(cells))]
+
     def is_fuzzy(self, cells: Sequence[str]) -> bool:
         """Say whether a line says that its translation is not approved."""
         return self.fuzzy is not None and cells[self.fuzzy].strip().casefold() in ("true", "yes", "1")

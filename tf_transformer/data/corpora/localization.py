@@ -102,6 +102,8 @@ class _Xliff:
         """the numbers of segments"""
         self._within: list[str] = []
         """the elements around this place, but for those of a text"""
+        self._translate: list[bool] = [True]
+        """whether they are translated, which an element that does not say so takes over from the one around it"""
         self._text: Segment | None = None
         self._part: Segment | None = None
         """the segment at this place"""
@@ -113,6 +115,7 @@ class _Xliff:
         if self._text is not None:
             self._start_inline(name, attributes)
             return
+        translate = attributes["translate"] != "no" if "translate" in attributes else self._translate[-1]
         if name == "xliff" and "srcLang" in attributes:
             self._languages = attributes["srcLang"], attributes.get("trgLang")
         elif name == "file" and "source-language" in attributes:
@@ -121,7 +124,7 @@ class _Xliff:
             self._sides, self._segments, self._unapproved = {}, {}, set()
             own = {key.rpartition(":")[2]: value for key, value in attributes.items()}
             is_open = own.get("approved") == "no" or own.get("confirmed") == "0" or own.get("status") in MEMOQ_OPEN
-            self._unit_why = "untranslated" if own.get("translate") == "no" else "unapproved" if is_open else ""
+            self._unit_why = "untranslated" if not translate else "unapproved" if is_open else ""
             self._why = self._unit_why
         elif name == "segment":
             self._sides = {}
@@ -135,6 +138,7 @@ class _Xliff:
         elif name == "seg" and attributes.get("conf") in TRADOS_OPEN:
             self._unapproved.add(attributes.get("id", ""))
         self._within.append(name)
+        self._translate.append(translate)
 
     def _start_inline(self, name: str, attributes: dict[str, str]) -> None:
         if name == "mrk":
@@ -165,6 +169,7 @@ class _Xliff:
                 self._part = None
             return
         self._within.pop()
+        self._translate.pop()
         if name == "segment":
             self._found(self._sides.get("source", ""), self._sides.get("target", ""))
         elif name == "trans-unit":

@@ -49,7 +49,7 @@ def parts_of(text: str, path: Path, overwrites: bool, data: DataConfig) -> Parts
     for row in rows[columns.above :]:
         if not any(cell.text for cell in row):
             continue
-        if len(row) != columns.width:
+        if columns.evened([cell.text for cell in row]) is None:
             line = text.count("\n", 0, row[0].start) + 1
             raise InputError(f"{path}, line {line} must have {columns.width} columns. Received: {len(row)}")
         source, target = row[columns.source], row[columns.target]

@@ -47,12 +47,13 @@ class Table(Drawn):
                 yield Row("", "")
                 continue
             where = f"{self.path}, line {number}"
-            if len(cells) != width:
+            evened = self.columns.evened(cells)
+            if evened is None:
                 raise InputError(
                     f"{where} must have {width} columns, as line 1 has: a text with a separator in it stands between "
                     f"quotation marks. Received: {len(cells)}"
                 )
-            limit = self.data.min_score
+            cells, limit = evened, self.data.min_score
             is_low = score is not None and limit is not None and not score_in(cells[score], where) >= limit
             why = "fuzzy" if self.columns.is_fuzzy(cells) else "score" if is_low else ""
             yield Row(in_one_line(cells[source]), in_one_line(cells[target]), why)

@@ -84,9 +84,10 @@ class TsvLines:
             if number <= above:
                 continue
             # A blank line is an empty pair, which is left out of training and counted.
-            cells = line.split("\t") if line else [""] * width
-            if len(cells) != width:
-                raise self._wrong_columns(number, cells)
+            given = line.split("\t") if line else [""] * width
+            cells = self.columns.evened(given)
+            if cells is None:
+                raise self._wrong_columns(number, given)
             pair = cells[source], cells[target]
             if (split_of(self.data, *pair) if line else "train") != self.split:
                 continue

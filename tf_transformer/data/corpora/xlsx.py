@@ -36,7 +36,10 @@ class Xlsx(Table):
                 )
             width = max(map(len, begins[chosen]))
             for number, cells in enumerate(_lines(chosen), 1):
-                yield number, cells + [""] * (width - len(cells))
+                yield (
+                    number,
+                    (cells + [""] * (width - len(cells)))[:width],
+                )  # what stands beside the table is none of it
 
     def _fits(self, lines: list[list[str]]) -> int:
         """Say how likely a sheet has the pairs, by its first lines: 2 if they have a header, 1 if most are pairs."""
