@@ -40,7 +40,8 @@ def compare(variants: dict[str, str], change: Change, updates: int) -> dict[str,
         model = Transformer(**SIZES, norm=norm, input_vocab_size=vocabulary, target_vocab_size=vocabulary)
         change(model, name)
         trainer, schedule = Trainer(model), NoamSchedule(128, warmup_steps=300, factor=0.6)
-        trainer.compile(Adam(schedule), SmoothedCrossEntropy(0.1), metrics=[TokenLoss(), TokenAccuracy()])
+        metrics = [TokenLoss(), TokenAccuracy()]
+        trainer.compile(Adam(schedule), SmoothedCrossEntropy(0.1), metrics=metrics, jit_compile=False)
         steps = dict(epochs=6, steps_per_epoch=max(updates // 6, 1), verbose=0, validation_data=val.dataset())
         past = trainer.fit(train.dataset().repeat(), **steps).history
         found[name] = past["val_loss"]

@@ -45,7 +45,8 @@ model.summary()
 # %% Training: the schedule and optimizer of the paper; loss and accuracy leave padding out
 learning_rate = NoamSchedule(d_model=128, warmup_steps=400)
 optimizer = keras.optimizers.Adam(learning_rate, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
-model.compile(optimizer, loss=SmoothedCrossEntropy(0.0), metrics=[TokenLoss(0.0), TokenAccuracy()])
+metrics = [TokenLoss(0.0), TokenAccuracy()]
+model.compile(optimizer, SmoothedCrossEntropy(0.0), metrics=metrics, jit_compile=False)  # batches have many shapes
 steps = int(os.environ.get("TUTORIAL_STEPS", "600"))  # two minutes on two cores
 order = EpochOrder(train, max_steps=steps)
 history = model.fit(train.dataset(), validation_data=val.dataset(), epochs=9, callbacks=[order], shuffle=False)

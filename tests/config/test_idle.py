@@ -26,6 +26,8 @@ def test_what_is_listed_are_settings():
         ({"training": {"bleu_every": 2}, "model": {"positions": "learned"}}, set()),
         ({"tokenizer": {"file": "x.model"}}, {"vocab_size", "model_type", "normalization", "shared"}),
         ({"training": {"init_from": "run"}}, {"vocab_size", "byte_fallback", "character_coverage"}),
+        ({"training": {"max_steps": 7, "warmup_steps": 7}}, {"schedule"}),
+        ({"decoding": {"early_stopping": True}}, {"likely_stopping"}),
         ({"decoding": {"temperature": 1.0}}, {"beam_size", "early_stopping"}),
         ({"decoding": {"beam_size": 1, "length_penalty": 0.0}}, {"likely_stopping", "length_penalty_offset"}),
     ],
@@ -51,6 +53,12 @@ def test_the_command_warns_of_what_was_given_alone(caplog, tmp_path):
     assert caplog.text == ""  # presets give more than they need
     resolved(*train, "--set", "training.plateau_factor=0.3")
     assert "training.plateau_factor has no effect: training.schedule is not plateau" in caplog.text
+    caplog.clear()
+    resolved(*train, "--max-steps", "7")
+    assert "training.max_steps=7 ends training while the learning rate still rises, up to training.war" in caplog.text
+    caplog.clear()
+    resolved(*train, "--max-steps", "7", "--set", "training.warmup_steps=3")
+    assert caplog.text == ""
     (tmp_path / "my.toml").write_text("[data]\nheld_out = 0.1\n")
     resolved(*train, "--config", str(tmp_path / "my.toml"))
     assert "data.held_out has no effect: only files of pairs are split by chance" in caplog.text

@@ -288,6 +288,44 @@ def test_what_is_out_of_range_is_refused():
             sample(None, (), None, RULES, **options)
 
 
+def test_sentences_may_be_arrays():
+    """Each field, in the searches that read it, with tensors that grow and without."""
+    table = tables(5, 2, 6, 7)
+    random = np.random.default_rng(5)
+    step = scripted(table, random.random((2, 6, 7, 3)))
+    limits, start = np.array([4, 3]), np.array([4, 5])
+    cases = [
+        (greedy, {}, {"start": start, "prefix": np.array([[6], [0]])}),
+        (sample, {}, {"start": start, "uniform": random.random((2, 6))}),
+        (beam_search, {"beam_size": 2, "beta": 0.3}, {"start": start, "coverage": np.zeros((2, 3))}),
+        (constrained, {"beam_size": 2}, {"phrases": np.array([[[6, 5]], [[4, 0]]])}),
+    ]
+    for (method, options, arrays), capacity in itertools.product(cases, (None, 6)):
+        found = []
+        for make in (np.asarray, as_tensor):
+            fields = {name: make(value) for name, value in ({"limits": limits} | arrays).items()}
+            sentences = Sentences(**fields, context=make(np.arange(2, dtype=np.int32)))
+            cache = tf.zeros([2 * options.get("beam_size", 1)], tf.int32)
+            found.append(method(step, cache, sentences, RULES, capacity=capacity, **options).ids)
+        np.testing.assert_array_equal(*found)
+
+
+def constrained(step, cache, sentences, rules, **options):
+    return ConstrainedBeamSearch(step, rules, **options)(cache, sentences)
+
+
+def as_tensor(array):
+    return tf.cast(array, tf.float32 if array.dtype.kind == "f" else tf.int32)
+
+
+def test_what_a_search_needs_is_asked_for():
+    sentences = Sentences(tf.constant([3]))
+    with pytest.raises(ValueError, match="sampling needs random numbers"):
+        sample(scripted(tables(0, 1, 4, 7)), (), sentences, RULES)
+    with pytest.raises(ValueError, match="a coverage penalty needs the coverage of sentences"):
+        BeamSearch(scripted(tables(0, 1, 4, 7)), RULES, beta=0.1)(tf.zeros([4], tf.int32), sentences)
+
+
 @pytest.mark.parametrize("rules", [{"min_length": 3}, {"no_repeat_ngram": 1}])
 def test_where_nothing_else_may_follow_the_end_does(rules):
     """Of 5 tokens only 4 may be written, and it but once, or not at all."""

@@ -143,7 +143,7 @@ def test_wordpiece(tmp_path, run):
     assert re.search(r"^\['.*', '.*'\]$", out, flags=re.M)
     code = """
 import wordpiece
-tokenizer = wordpiece.tokenizer_of(["The cat sleeps.", "The cats slept."] * 50, 60)
+tokenizer, size = wordpiece.tokenizer_of(["The cat sleeps.", "The cats slept."] * 50, 60)
 ids = wordpiece.encoded(tokenizer, ["The cat sleeps."])
 assert ids[0][-1] == 3 and 1 not in ids[0] and min(ids[0][:-1]) > 3, ids
 print(b" ".join(tokenizer.detokenize([ids[0][:-1]]).to_list()[0]).decode())

@@ -159,3 +159,13 @@ def test_the_implicit_mask_of_keras_is_a_padding_mask():
     layer, query = MultiHeadAttention(d_model=D, num_heads=H), normal(2, T, D)
     found = [layer(query, np.asarray(x), mask=mask)[0] for mask in (ids != 0, padding_mask(ids))]
     np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(layer(query, x)[0], found[0])  # that of a context, which Keras does not pass on
+    not_the_first = np.arange(3)[None, None] > 0
+    weights = layer(query, x, mask=not_the_first)[1]
+    assert not np.any(np.where(((ids != 0)[:, None] & not_the_first)[:, None], 0, weights)[0])
+
+
+def test_a_mask_may_be_lists():
+    x, layer = normal(B, T, D), MultiHeadAttention(d_model=D, num_heads=H)
+    mask = np.tri(T, dtype=bool)[None]
+    np.testing.assert_array_equal(layer(x, mask=mask.tolist())[0], layer(x, mask=mask)[0])

@@ -3,8 +3,17 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from tf_transformer import DecoderLayer, EncoderLayer, MultiHeadAttention, Transformer
+from tf_transformer import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    MultiHeadAttention,
+    Transformer,
+    scaled_dot_product_attention,
+)
 
 SIZES = {"d_model": 8, "num_heads": 2, "dff": 12}
 X = np.random.default_rng(2).normal(size=(2, 5, 8)).astype("float32")
@@ -26,11 +35,12 @@ def test_a_model_wants_a_pair(model, is_built, inputs):
         model(*inputs)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
-def test_masks_that_are_not_boolean_are_refused(dtype):
-    mask = np.ones((2, 5), dtype)
+@pytest.mark.parametrize("kind", ["float32", "int32", "lists"])
+def test_masks_that_are_not_boolean_are_refused(kind):
+    mask = np.ones((2, 5), "int32" if kind == "lists" else kind)
     for call in (
-        lambda: EncoderLayer(**SIZES)(X, mask=mask),
+        lambda: EncoderLayer(**SIZES)(X, mask=mask.tolist() if kind == "lists" else mask),
+        lambda: scaled_dot_product_attention(X, X, X, mask[:, None]),
         lambda: MultiHeadAttention(d_model=8, num_heads=2)(X, mask=mask[:, None]),
         lambda: DecoderLayer(**SIZES)(X, X, mask=mask),
         lambda: DecoderLayer(**SIZES)(X, X, context_mask=mask),
@@ -38,6 +48,34 @@ def test_masks_that_are_not_boolean_are_refused(dtype):
     ):
         with pytest.raises(ValueError, match="mask must be boolean, True = attend"):
             call()
+
+
+def test_ragged_ids_are_refused(model):
+    ragged = tf.RaggedTensor.from_row_lengths([5, 6, 7], [2, 1])
+    with pytest.raises(ValueError, match=r"ids must be padded with 0: give ids.to_tensor\(0\)"):
+        model((ragged, ragged))
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_ids_that_are_floats_stay_what_they_are(dtype):
+    """As `keras.Input` gives them if it is not told their type; 1,001 and 3,001 are none of half the bits."""
+    model = Transformer(num_layers=1, **SIZES, input_vocab_size=3100, target_vocab_size=3100, dtype=dtype)
+    ids = np.array([[1001, 3001, 3]])
+    expected = model((ids, ids))
+    np.testing.assert_array_equal(model((ids.astype("float32"), ids.astype("float32"))), expected)
+    inputs = [keras.Input((None,)), keras.Input((None,))]
+    np.testing.assert_array_equal(keras.Model(inputs, model(inputs))([ids, ids]), expected)
+
+
+def test_a_stack_with_the_tokens_of_another_says_that_it_is_not_saved_by_itself(tmp_path):
+    sizes = SIZES | {"num_layers": 1, "vocab_size": 11}
+    encoder = Encoder(**sizes)
+    decoder = Decoder(**sizes, tokens=encoder.embedding.tokens)
+    inputs = [keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")]
+    model = keras.Model(inputs, decoder(inputs[1], encoder(inputs[0])))
+    with pytest.raises(ValueError, match="a stack with the tokens of another layer cannot be saved by itself"):
+        model.save(tmp_path / "model.keras")
+    model.save_weights(tmp_path / "model.weights.h5")
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])

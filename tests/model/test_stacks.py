@@ -193,6 +193,24 @@ def test_keras_padding_masks_go_through_the_layers_of_a_decoder():
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
+def test_padding_that_keras_knows_is_masked_beside_a_mask_that_is_given(kind, norm):
+    """At the left, too, where `keras.utils.pad_sequences` puts it: a causal mask does not hide it there."""
+    embedding = keras.layers.Embedding(V, D, mask_zero=True)
+    layer = kind(**SIZES, norm=norm)
+    ids = np.pad(rng.integers(1, V, (B, T)), ((0, 0), (2, 0)))
+    context = [] if kind is EncoderLayer else [embedding(ids)]
+    given = np.ones((1, T + 2, T + 2), bool)
+    given[..., -1] = False
+    for mask in (None, given):
+        more = {} if kind is EncoderLayer else {"context_mask": mask}
+        _, *weights = layer(embedding(ids), *context, mask=mask, return_attention_scores=True, **more)
+        for found in weights:
+            assert not np.any(np.asarray(found)[:, :, 2:, :2])
+            assert mask is None or not np.any(np.asarray(found)[:, :, 2:, -1])
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
 def test_dropout_is_on_the_output_of_the_sub_layer_alone(norm):
     residual = Residual(0.999, norm=norm)
     x = np.random.default_rng(0).normal(size=(2, 3, 5)).astype("float32")

@@ -50,6 +50,22 @@ def test_the_loss_is_a_weighted_sum_over_sentences():
     assert float(total) == pytest.approx((losses * weight).sum(), rel=1e-6)
 
 
+@pytest.mark.parametrize("sentences", [1, 2, 3])
+def test_a_mask_that_keras_has_attached_changes_no_loss(sentences):
+    """Of as many sentences as tokens, too, where a mask of tokens would be taken for one of sentences."""
+    labels = np.tile([[5, 1, 0]], (sentences, 1))
+    x = keras.layers.Dense(V)(keras.layers.Embedding(V, 5, mask_zero=True)(labels))
+    loss = SmoothedCrossEntropy()
+    assert float(loss(labels, x)) == pytest.approx(float(loss(labels, np.asarray(x))), rel=1e-6)
+
+
+def test_weights_of_tokens_are_refused():
+    with pytest.raises(ValueError, match=r"one weight a sentence; .* Received: weights of shape \(2, 3\)"):
+        SmoothedCrossEntropy()(LABELS, LOGITS, sample_weight=REAL)
+    loss, weight = SmoothedCrossEntropy(), np.array([0.5, 0.25], "float32")
+    assert float(loss(LABELS, LOGITS, weight[:, None])) == pytest.approx(float(loss(LABELS, LOGITS, weight)))
+
+
 def test_metrics_average_over_tokens_and_ignore_padding():
     wide, wide_logits = np.array([[3, 3, 3, 4, 5], [6, 6, 0, 0, 0]]), np.concatenate([LOGITS, -LOGITS[:, :2]], axis=1)
     metrics = {"plain": TokenLoss(name="plain"), "ppl": Perplexity(), "smooth": TokenLoss(0.1), "acc": TokenAccuracy()}

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_transformer import MultiHeadAttention, Transformer
 from tf_transformer.config import PRESETS, override
 from tf_transformer.training import Adam, Muon
 from tf_transformer.training.fit import make_trainer
@@ -154,3 +155,21 @@ def test_muon_takes_the_kernels_of_layers_and_leaves_the_rest_to_adam():
     kernels = {v.path.partition("/")[2] for v in trainer.trainable_variables if v.path.endswith("kernel")}
     assert by_muon == kernels - {"output/kernel"}
     assert len(by_muon) == 4 + 7
+
+
+@pytest.mark.parametrize("name", ["transformer", "translator", "transformer_7"])
+def test_muon_leaves_the_output_projection_to_adam_whatever_the_model_is_called(name):
+    sizes = {"num_layers": 1, "d_model": 6, "num_heads": 2, "dff": 7, "input_vocab_size": 11, "target_vocab_size": 13}
+    model = Transformer(**sizes, name=name)
+    model.build(((None, None), (None, None)))
+    attention = MultiHeadAttention(d_model=6, num_heads=2)
+    attention.build((None, 5, 6))
+    variables = [*model.trainable_variables, *attention.trainable_variables]
+    optimizer = Muon()
+    optimizer.build(variables)
+    by_adam = {
+        variable.path
+        for variable, velocity in zip(variables, optimizer.adam_velocities, strict=True)
+        if velocity is not None and variable.path.endswith("kernel")
+    }
+    assert by_adam == {f"{name}/output/kernel"}

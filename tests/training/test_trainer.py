@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tf_transformer.data import Batches, TokenPairs
 from tf_transformer.training import Trainer
 from tf_transformer.training.batch_size import full_update, hardest
+from tf_transformer.training.callbacks import EpochOrder
 
 CASES = {
     "whole": {"batch_tokens": 96, "accumulate": 1, "clip": 0.0},
@@ -253,6 +254,31 @@ def test_any_model_and_loss_that_is_a_sum_will_do():
         assert logged[-1][-1] < logged[-1][0]
         assert trainer.evaluate(data, verbose=0) < logged[-1][-1]
     np.testing.assert_allclose(*logged, rtol=1e-5)
+
+
+def test_a_batch_that_makes_no_update_is_not_validated():
+    """Such as one whose gradients overflow in float16, at the beginning and right after a validation."""
+    order = EpochOrder(types.SimpleNamespace(is_last=lambda batch: False, place=None), validate_every=2)
+    steps, validated = [0, 0, 1, 2, 2, 3, 4], []
+    optimizer = types.SimpleNamespace(iterations=tf.Variable(0))
+    order.set_model(types.SimpleNamespace(optimizer=optimizer, stop_training=False))
+    order.on_train_begin()
+    for batch, step in enumerate(steps):
+        optimizer.iterations.assign(step)
+        order.on_train_batch_end(batch)
+        if order.model.stop_training:
+            validated.append(batch)
+            order.on_epoch_end(0)
+    assert validated == [3, 6]
+
+
+def test_a_batch_without_weights_is_refused():
+    trainer = Trainer(keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]))
+    trainer.compile(keras.optimizers.SGD(0.1), keras.losses.MeanSquaredError(reduction="sum"), run_eagerly=True)
+    x, y = np.ones((2, 3)), np.ones((2, 1))
+    for call in (trainer.fit, trainer.evaluate):
+        with pytest.raises(ValueError, match=r"must be \(inputs, labels, weights\).* Received: 2 parts"):
+            call(x, y, verbose=0)
 
 
 def test_no_part_is_refused():

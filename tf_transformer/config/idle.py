@@ -19,6 +19,11 @@ IDLE: tuple[Known, ...] = (
         "training.schedule is not plateau",
     ),
     (
+        ("training.schedule",),
+        lambda config: config.training.max_steps <= config.training.warmup_steps,
+        "training ends within the warm-up, training.warmup_steps",
+    ),
+    (
         ("training.bleu_sentences", "training.bleu_tokenize"),
         lambda config: not config.training.bleu_every,
         "training.bleu_every is 0",
@@ -41,6 +46,11 @@ IDLE: tuple[Known, ...] = (
         ("decoding.early_stopping", "decoding.likely_stopping"),
         lambda config: config.decoding.beam_size == 1 and config.decoding.temperature is None,
         "decoding.beam_size is 1",
+    ),
+    (
+        ("decoding.likely_stopping",),
+        lambda config: config.decoding.early_stopping,
+        "decoding.early_stopping stops sooner",
     ),
     (
         ("decoding.length_penalty_offset",),

@@ -141,16 +141,25 @@ class BeamSearch:
             sentences: the B sentences. One with limit 0 has an empty hypothesis.
 
         Raises:
-            ValueError: phrases for a search that does not write them.
+            ValueError: phrases for a search that does not write them, or none for one that does; no coverage for a
+                search with a coverage penalty.
 
         Returns:
             `n_best` hypotheses for each sentence; their scores are the penalised log-probabilities.
         """
-        if tf.is_tensor(sentences.phrases) != self.takes_phrases:
-            raise ValueError("sentences with phrases need a ConstrainedBeamSearch, and it needs phrases")
+        sentences = self.checked(sentences)
         first = self.begin(cache, sentences)
         found = search(self.advance, self.is_live, lambda state: state.final, first, self.capacity, self.beam_size)
         return self.result(found, sentences)
+
+    def checked(self, sentences: Sentences) -> Sentences:
+        """Return the sentences as tensors; raises as a search does."""
+        sentences = sentences.as_tensors()
+        if tf.is_tensor(sentences.phrases) != self.takes_phrases:
+            raise ValueError("sentences with phrases need a ConstrainedBeamSearch, and it needs phrases")
+        if self.beta and not tf.is_tensor(sentences.coverage):
+            raise ValueError(f"a coverage penalty needs the coverage of sentences, [B, S]. Received: (), {self.beta=}")
+        return sentences
 
     def begin(self, cache: Any, sentences: Sentences) -> State:
         """Return the state before the first step: one empty hypothesis for each sentence."""

@@ -67,6 +67,7 @@ def one_path(
     step: Step, cache: Any, sentences: Sentences, rules: Rules, choose: Choose, capacity: Any = None
 ) -> Hypotheses:
     """Write the token that `choose` returns at every step. Everything else is as in `greedy`."""
+    sentences = sentences.as_tensors()
     size = tf.shape(sentences.limits)[0]
     state = State(
         sentences=sentences,

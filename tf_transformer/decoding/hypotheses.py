@@ -27,10 +27,11 @@ class Hypotheses(NamedTuple):
 
 
 class Sentences(NamedTuple):
-    """The input of a search for B sentences."""
+    """The input of a search for B sentences: tensors, or arrays, which a search makes tensors of."""
 
     limits: tf.Tensor
-    """[B], int32: the most tokens of a hypothesis, including the end token; with limit 0, it is empty and certain"""
+    """[B], int32: the most tokens of a hypothesis, including the end token; a sentence with limit 0 gets the empty
+    hypothesis, with log-probability 0"""
     context: Any = ()
     """what the step function is given; tensors [B, ...]"""
     prefix: Any = ()
@@ -44,6 +45,14 @@ class Sentences(NamedTuple):
     """[B, C, L], int32: tokens that hypotheses must contain, C phrases of at most L, padded with 0; () for none"""
     start: Any = ()
     """[B], int32: the token that is read at position 0; () for the start token of the rules"""
+
+    def as_tensors(self) -> "Sentences":
+        """Return the same sentences, all of whose fields are tensors or ()."""
+        done = {"context": tf.nest.map_structure(tf.convert_to_tensor, self.context)}
+        for name, value in self._asdict().items():
+            if name != "context" and not isinstance(value, tuple):
+                done[name] = tf.cast(value, tf.float32 if name in ("uniform", "coverage") else tf.int32)
+        return self._replace(**done)
 
     def first_tokens(self, rules: "Rules") -> tf.Tensor:
         """Return the tokens [B] that are read at position 0."""

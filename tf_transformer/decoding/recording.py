@@ -30,6 +30,7 @@ class RecordedBeamSearch(BeamSearch):
 
     def considered(self, cache: Any, sentences: Sentences) -> tuple[Hypotheses, Considered]:
         """Search as `__call__` does, and return what was considered as well."""
+        sentences = self.checked(sentences)
         state = until_done(self.advance, self.is_live, self.begin(cache, sentences))
         return self.result(state.final, sentences), state.extra
 

@@ -37,13 +37,16 @@ def sample(
         One hypothesis per sentence; its score is its log-probability under the model at temperature 1, without a cut.
 
     Raises:
-        ValueError: an argument is out of its range.
+        ValueError: an argument is out of its range, or the sentences have no random numbers.
     """
     if not (temperature > 0 and top_k >= 0 and 0 < top_p <= 1):
         raise ValueError(
             "temperature must be above 0, top_k at least 0, top_p above 0 and at most 1. "
             f"Received: {temperature=}, {top_k=}, {top_p=}"
         )
+
+    if isinstance(sentences.uniform, tuple):
+        raise ValueError("sampling needs random numbers: give sentences uniform, [B, the largest limit]. Received: ()")
 
     def choose(logits: tf.Tensor, position: tf.Tensor, sentences: Sentences) -> tf.Tensor:
         vocabulary = tf.shape(logits)[-1]

@@ -10,7 +10,7 @@ from keras import ops
 from tf_transformer.model.cache import Cache, DynamicCache, KeyValue, StaticCache
 from tf_transformer.model.explicit_mask import ExplicitMaskLayer
 from tf_transformer.model.linear import Linear
-from tf_transformer.model.masks import add_heads_axis
+from tf_transformer.model.masks import add_heads_axis, with_padding
 from tf_transformer.model.scaled_dot_product import scaled_dot_product_attention
 
 
@@ -87,7 +87,7 @@ class MultiHeadAttention(ExplicitMaskLayer):
             query: the positions that attend.
             context: the positions that are attended to; the query itself by default.
             mask: boolean, True = attend, broadcasting to [B, T, S]; see `padding_mask` and `causal_mask`. [B, S] is
-                taken for a padding mask.
+                taken for a padding mask. The padding that Keras knows of what is attended to is masked as well.
             training: whether to apply dropout.
 
         Raises:
@@ -102,6 +102,7 @@ class MultiHeadAttention(ExplicitMaskLayer):
         else:
             q = self.split_heads(self.query(query))
             k, v = self.project_context(context)
+        mask = with_padding(mask, query if context is None else context)
         dropout = functools.partial(self.dropout, training=training)
         y, weights = scaled_dot_product_attention(q, k, v, add_heads_axis(mask), dropout)
         return self.output_projection(self.merge_heads(y)), weights

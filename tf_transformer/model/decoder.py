@@ -7,7 +7,7 @@ from keras import ops
 
 from tf_transformer.model.cache import Cache, KeyValue
 from tf_transformer.model.layer import TransformerLayer
-from tf_transformer.model.masks import causal_mask, combine_masks
+from tf_transformer.model.masks import causal_mask, combine_masks, with_padding
 from tf_transformer.model.scaled_dot_product import attention_bias
 from tf_transformer.model.stack import Stack
 
@@ -55,17 +55,18 @@ class DecoderLayer(TransformerLayer):
             return_attention_scores: whether to return the weights of self-attention [B, H, T, T] and those on the
                 context [B, H, T, S] as well.
         """
+        mask = with_padding(mask, x)  # of x itself, which may be normalised before it is attended to
         mask = combine_masks(mask, causal_mask(ops.shape(x)[1]))
 
-        y = self.self_attention_residual.sublayer_input(x)
+        y = self.self_attention_residual.sublayer_input(x, training)
         y, weights = self.self_attention(y, mask=mask, training=training)
         x = self.self_attention_residual.add_and_norm(x, y, training)
 
-        y = self.cross_attention_residual.sublayer_input(x)
+        y = self.cross_attention_residual.sublayer_input(x, training)
         y, cross_weights = self.cross_attention(y, context, mask=context_mask, training=training)
         x = self.cross_attention_residual.add_and_norm(x, y, training)
 
-        y = self.feed_forward_residual.sublayer_input(x)
+        y = self.feed_forward_residual.sublayer_input(x, training)
         y = self.feed_forward(y, training=training)
         x = self.feed_forward_residual.add_and_norm(x, y, training)
         return (x, weights, cross_weights) if return_attention_scores else x
@@ -145,7 +146,7 @@ class Decoder(Stack):
             if return_attention_scores:
                 weights.append(layer_weights)
                 cross_weights.append(layer_cross_weights)
-        x = self.apply_final_norm(x)
+        x = self.apply_final_norm(x, training)
         return (x, tuple(weights), tuple(cross_weights)) if return_attention_scores else x
 
     def project_context(self, context: Any, context_mask: Any) -> Memory:

@@ -29,6 +29,7 @@ class TokenEmbedding(keras.layers.Layer):
 
     def __init__(self, vocab_size: int, d_model: int, **kwargs: Any):
         super().__init__(**kwargs)
+        self.autocast = False  # ids that are floats would become others in a shorter type
         self.vocab_size = vocab_size
         self.d_model = d_model
         self.lora_rows: Any = None
@@ -120,6 +121,7 @@ class PositionalEmbedding(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
+        self.autocast = False  # as above
         if positions not in ("learned", *KINDS):
             raise ValueError(f"positions must be learned, or one of {', '.join(KINDS)}. Received: {positions!r}")
         if positions != "learned" and d_model % 2:
@@ -140,7 +142,13 @@ class PositionalEmbedding(keras.layers.Layer):
             )
 
     def call(self, ids: Any, start: Any = 0, training: bool | None = None) -> Any:
-        """Embed ids [B, T], the first of which is at position `start`, -> [B, T, D]."""
+        """Embed ids [B, T], the first of which is at position `start`, -> [B, T, D].
+
+        Raises:
+            ValueError: ragged ids; ids beyond the table of learned positions.
+        """
+        if hasattr(ids, "to_tensor"):
+            raise ValueError("ids must be padded with 0: give ids.to_tensor(0). Received: ragged ids")
         length = ids.shape[1] or ops.shape(ids)[1]
         if self.positions != "learned":
             positions = positional_encoding(length, self.d_model, start, self.positions)

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from tf_transformer.model.layer import TransformerLayer
+from tf_transformer.model.masks import with_padding
 from tf_transformer.model.stack import Stack
 
 
@@ -33,11 +34,13 @@ class EncoderLayer(TransformerLayer):
             return_attention_scores: whether to return the weights of the attention [B, H, S, S] as well. (The name is
                 Keras's; they are the weights after the softmax.)
         """
-        y = self.self_attention_residual.sublayer_input(x)
+        mask = with_padding(mask, x)  # of x itself, which may be normalised before it is attended to
+
+        y = self.self_attention_residual.sublayer_input(x, training)
         y, weights = self.self_attention(y, mask=mask, training=training)
         x = self.self_attention_residual.add_and_norm(x, y, training)
 
-        y = self.feed_forward_residual.sublayer_input(x)
+        y = self.feed_forward_residual.sublayer_input(x, training)
         y = self.feed_forward(y, training=training)
         x = self.feed_forward_residual.add_and_norm(x, y, training)
         return (x, weights) if return_attention_scores else x
@@ -77,7 +80,7 @@ class Encoder(Stack):
             x, layer_weights = layer(x, mask=mask, training=training, return_attention_scores=True)
             if return_attention_scores:
                 weights.append(layer_weights)
-        x = self.apply_final_norm(x)
+        x = self.apply_final_norm(x, training)
         return (x, tuple(weights)) if return_attention_scores else x
 
     def compute_output_shape(self, ids_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:

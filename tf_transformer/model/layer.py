@@ -11,7 +11,7 @@ from tf_transformer.model.residual import Residual
 
 
 class TransformerLayer(ExplicitMaskLayer):
-    """The sub-layers of one layer, each with its residual connection; how they are called is the subclass's.
+    """The sub-layers of one layer, each with its residual connection. A subclass calls them in its order.
 
     Args:
         d_model: width, D.

@@ -5,6 +5,8 @@ from typing import Any
 
 from keras import ops
 
+from tf_transformer.model.masks import boolean
+
 
 def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, mask: Any = None, dropout: Any = None, bias: Any = None
@@ -22,6 +24,9 @@ def scaled_dot_product_attention(
         dropout: a function applied to the weights before they multiply the values.
         bias: the `attention_bias` of a mask, in place of the mask; one does for all layers.
 
+    Raises:
+        ValueError: the mask is not boolean.
+
     Returns:
         The output [..., T, d_v] and the weights [..., T, S] before dropout, of the type of `value`.
     """
@@ -38,6 +43,10 @@ def scaled_dot_product_attention(
 
 
 def attention_bias(mask: Any) -> Any:
-    """Return what a boolean mask, True = attend, adds to the scores, float32: 0 where it is True, else -1e9."""
+    """Return what a boolean mask, True = attend, adds to the scores, float32: 0 where it is True, else -1e9.
+
+    Raises:
+        ValueError: another type.
+    """
     # Far below every score, yet finite: a row without a True stays free of NaN. Adding is cheaper than `where`.
-    return (1 - ops.cast(mask, "float32")) * -1e9
+    return (1 - ops.cast(boolean(mask), "float32")) * -1e9

@@ -57,6 +57,8 @@ class Stack(ExplicitMaskLayer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
+        self.autocast = False  # ids that are floats would become others in a shorter type
+        self.has_own_tokens = tokens is None
         policy = self.dtype_policy
         layer: dict[str, Any] = dict(
             d_model=d_model,
@@ -103,5 +105,14 @@ class Stack(ExplicitMaskLayer):
         return x if self.final_norm is None else self.final_norm(x, training=training)
 
     def get_config(self) -> dict[str, Any]:
-        """Return the constructor's arguments, save for shared tokens: those belong to the model that shares them."""
+        """Return the constructor's arguments.
+
+        Raises:
+            ValueError: the tokens are shared, so they belong to the model that shares them.
+        """
+        if not self.has_own_tokens:
+            raise ValueError(
+                "a stack with the tokens of another layer cannot be saved by itself: save the weights alone, or a "
+                f"Transformer, which has both stacks. Received: {self.name}"
+            )
         return super().get_config() | self.config

@@ -86,6 +86,7 @@ class Transformer(LowRank, keras.Model):
         **kwargs: Any,
     ):
         super().__init__(**{"name": "transformer", **kwargs})
+        self.autocast = False  # ids that are floats would become others in a shorter type
         if share_embeddings not in ("none", "target", "all"):
             raise ValueError(f'share_embeddings must be "none", "target" or "all". Received: {share_embeddings=}')
         if share_embeddings == "all" and input_vocab_size != target_vocab_size:

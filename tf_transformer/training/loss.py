@@ -57,6 +57,26 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         super().__init__(name=name, **{"reduction": "sum", **kwargs})
         self.label_smoothing = label_smoothing
 
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """Return the loss of labels [B, T] under logits [B, T, V]. Padding is left out by the labels alone.
+
+        Args:
+            y_true: the labels.
+            y_pred: the logits. A mask that Keras has attached to them is left out.
+            sample_weight: the weights of the sentences, [B] or [B, 1]; 1 by default.
+
+        Raises:
+            ValueError: weights of another shape.
+        """
+        if sample_weight is not None and len(ops.shape(sample_weight)) > 1 and ops.shape(sample_weight)[-1] != 1:
+            raise ValueError(
+                "sample_weight must be [B], one weight a sentence; padding is left out without weights. "
+                f"Received: weights of shape {tuple(sample_weight.shape)}"
+            )
+        if getattr(y_pred, "_keras_mask", None) is not None:  # [B, T], by which Keras would multiply losses [B]
+            y_pred = ops.reshape(y_pred, ops.shape(y_pred))
+        return super().__call__(y_true, y_pred, sample_weight)
+
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """Return the losses [B] of labels [B, T] under logits [B, T, V]."""
         return ops.sum(token_losses(y_true, y_pred, self.label_smoothing), axis=-1)

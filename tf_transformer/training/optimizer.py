@@ -134,7 +134,7 @@ class Muon(_AveragedAndClipped, keras.optimizers.Muon):
         learning_rate: Any = 0.001,
         weight_decay: float | None = None,
         ema_warmup: bool = False,
-        exclude_layers: Sequence[str] = ("^transformer[^/]*/output/",),
+        exclude_layers: Sequence[str] = (r"^(?!multi_head_attention)[^/]+/output/",),
         name: str = "muon",
         **kwargs: Any,
     ):

@@ -17,7 +17,8 @@ class Trainer(keras.Model):
     Make the trainer within the scope of the strategy, then compile and fit it. It trains the weights of its model.
 
     Args:
-        model: a built model whose loss is a sum over its inputs.
+        model: a built model. Compile the trainer with a loss that is summed over the sentences, such as
+            `SmoothedCrossEntropy`.
         part_tokens: the most source tokens, and the most target tokens, padding included, that all replicas together
             compute at once; but each of them computes at least one row. They process the rows of a batch in as many
             parts as that takes, one after the other. None processes a batch at once.
@@ -40,7 +41,12 @@ class Trainer(keras.Model):
         return self.model(inputs, training=training)
 
     def train_step(self, data: Any) -> dict[str, Any]:
-        """Update the weights by one batch `(inputs, labels, weights)` and return the metrics."""
+        """Update the weights by one batch `(inputs, labels, weights)` and return the metrics.
+
+        Raises:
+            ValueError: a batch without weights.
+        """
+        _check_weights(data)
         loss, gradients = self._gradients(data) if self.part_tokens is None else self._accumulated(data)
         if isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
             gradients = _finite_on_all_replicas(gradients)
@@ -48,7 +54,8 @@ class Trainer(keras.Model):
         return self._logged(loss)
 
     def test_step(self, data: Any) -> dict[str, Any]:
-        """Return the metrics after one more batch."""
+        """Return the metrics after one more batch; raises as `train_step`."""
+        _check_weights(data)
         return self._logged(self._loss(data, training=False))
 
     def _loss(self, data: Any, training: bool) -> Any:
@@ -94,6 +101,14 @@ class Trainer(keras.Model):
 
     def _maybe_symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
         """Do nothing: the model is built already, and Keras cannot build it on several machines (keras#20585)."""
+
+
+def _check_weights(data: Any) -> None:
+    if len(data) != 3:
+        raise ValueError(
+            "a batch must be (inputs, labels, weights), as `Batches` gives it; fit takes weights as sample_weight. "
+            f"Received: {len(data)} parts"
+        )
 
 
 def _finite_on_all_replicas(gradients: list[Any]) -> list[Any]:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tf_transformer.config import DecodingConfig
-from tf_transformer.runs.descriptions import Described, is_litert, is_saved_model
+from tf_transformer.errors import InputError
+from tf_transformer.runs.descriptions import Described, is_export, is_litert, is_saved_model
 from tf_transformer.runs.directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -21,13 +22,15 @@ def open_translator(
         model: its folder, or its `Described`.
         decoding: how to search; by default as the model says. A SavedModel takes only the languages from it, because
             its search was fixed at export.
-
-        others: runs that translate with it as an ensemble, if it is a run.
+        others: runs that translate with it as an ensemble, which is of runs alone.
 
     Raises:
-        InputError: a folder that is neither, or has no weights; a missing extra; runs with different vocabularies.
+        InputError: a folder that is neither, or has no weights; a missing extra; an export beside others; runs with
+            different vocabularies.
     """
     path = model.path if isinstance(model, Described) else model
+    if others and is_export(path):
+        raise InputError(f"{path} is an export, but an ensemble is made of run directories")
     if is_litert(path):
         from tf_transformer.litert import Translator as LiteRTTranslator
 

@@ -102,6 +102,13 @@ def warn_of_idle(resolved: config.Config, layers: Iterable[Layer]) -> None:
     given = [f"{section}.{key}" for layer in layers for section, settings in layer.items() for key in settings]
     for line in without_effect(resolved, given):
         log.warning("%s", line)
+    training = resolved.training
+    if "training.max_steps" in given and training.max_steps <= training.warmup_steps:
+        log.warning(
+            "training.max_steps=%d ends training while the learning rate still rises, up to "
+            "training.warmup_steps=%d: set fewer of the latter, such as a tenth of the former",
+            *(training.max_steps, training.warmup_steps),
+        )
     for name in ("data.held_out", "data.held_out_seed"):
         if name in given and resolved.data.corpus and not is_drawn(resolved.data):
             log.warning("%s has no effect: only files of pairs are split by chance", name)

@@ -54,6 +54,12 @@ class EpochOrder(keras.callbacks.Callback):
         self.validate_every = validate_every
         self.place = Place(epoch, window, skip)
         self.ended = False
+        self.validated = 0
+        """the update of the last validation, after which a batch may make none: gradients that are not finite"""
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Note where training begins."""
+        self.validated = updates(self.model)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Shuffle for this epoch, or return to where a validation has interrupted it."""
@@ -65,12 +71,14 @@ class EpochOrder(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Leave the loop over batches after the last one, and for a validation."""
         self.batches.consumed = batch + 1
-        is_due = self.validate_every and updates(self.model) % self.validate_every == 0
+        step = updates(self.model)
+        is_due = self.validate_every and step > self.validated and step % self.validate_every == 0
         if (is_due or self.batches.is_last(batch) or self._is_done()) and not self.model.stop_training:
             self.model.stop_training = self.ended = True
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Let the next epoch begin, unless training is over or another callback has asked to stop."""
+        self.validated = updates(self.model)
         if self.validate_every:
             self.place = self.batches.place
         if self.ended:
