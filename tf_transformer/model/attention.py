@@ -97,12 +97,12 @@ class MultiHeadAttention(ExplicitMaskLayer):
         if (context is None) != self.is_self_attention:
             built = "self-attention" if self.is_self_attention else "attention to a context"
             raise ValueError(f"this layer was built for {built}; make another for the other kind. Received: {context=}")
+        mask = with_padding(mask, query if context is None else context)
         if context is None:
             q, k, v = self.project(self.query_key_value, query)
         else:
             q = self.split_heads(self.query(query))
             k, v = self.project_context(context)
-        mask = with_padding(mask, query if context is None else context)
         dropout = functools.partial(self.dropout, training=training)
         y, weights = scaled_dot_product_attention(q, k, v, add_heads_axis(mask), dropout)
         return self.output_projection(self.merge_heads(y)), weights

@@ -48,5 +48,6 @@ def attention_bias(mask: Any) -> Any:
     Raises:
         ValueError: another type.
     """
+    mask = boolean(mask)
     # Far below every score, yet finite: a row without a True stays free of NaN. Adding is cheaper than `where`.
-    return (1 - ops.cast(boolean(mask), "float32")) * -1e9
+    return (1 - ops.cast(mask, "float32")) * -1e9
