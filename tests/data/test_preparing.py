@@ -239,8 +239,23 @@ def test_a_function_is_mapped_in_the_order_of_tasks() -> None:
         assert list(workers.map(_slow, range(17))) == [i * i for i in range(17)]
         with pytest.raises(InputError, match="no 5"):
             list(workers.map(_refuse_five, range(9)))
-        with pytest.raises(InputError, match="a worker process ended"):
-            list(workers.map(os._exit, [7, 7]))
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("tasks", [2, 17])
+def test_a_worker_that_ends_is_an_error_however_many_tasks_follow(count: int, tasks: int) -> None:
+    """A dead process may get further tasks, which nobody reads."""
+    with pytest.raises(InputError, match=r"a worker process ended \(exit code 7\)"), Workers(count) as workers:
+        list(workers.map(os._exit, [7] * tasks))
+
+
+def test_workers_take_no_module_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("copy", "csv", "numpy", "queue", "random", "tf_transformer", "tokenize"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(5)")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])  # as in a notebook
+    with Workers(2) as workers:
+        assert list(workers.map(_slow, range(3))) == [0, 1, 4]
 
 
 def _slow(number: int) -> int:
