@@ -500,12 +500,16 @@ def test_rules_of_ones_own_belong_to_what_is_prepared(corpus: DataConfig, tmp_pa
     rules.write_text("2019\t27\n")
     made = plan(corpus, vocab_size=400, normalization=str(rules))
     prepare(made, tmp_path / "prepared")
-    Prepared(tmp_path / "prepared").refuse_differences(made.data, made.tokenizer)
+    there = Prepared(tmp_path / "prepared")
+    there.refuse_differences(made.data, made.tokenizer)
+    assert prepare(made, tmp_path / "prepared") is not None  # it is already there
     rules.write_text("2019\t60\n")
     with pytest.raises(InputError, match=r"was prepared with other settings"):
         prepare(made, tmp_path / "prepared")
     with pytest.raises(InputError, match=r"tokenizer.normalization was 'rules.tsv \(\w+\)', is"):
-        Prepared(tmp_path / "prepared").refuse_differences(made.data, made.tokenizer)
+        there.refuse_differences(made.data, made.tokenizer)
+    rules.unlink()
+    there.refuse_differences(made.data, TokenizerConfig(**there.settings()["tokenizer"]))
 
 
 def test_scores_that_are_not_there_are_refused(tmp_path: Path) -> None:
