@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 from collections import Counter
@@ -297,6 +298,23 @@ def test_equal_pairs_are_found_as_a_dictionary_finds_them(tmp_path: Path, monkey
             expected.append((number % 2, *pair) in seen)
             seen.add((number % 2, *pair))
         assert np.unpackbits(bits, count=len(chunk)).astype(bool).tolist() == expected
+
+
+def test_equal_pairs_are_found_with_few_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A corpus of a billion pairs has more chunks than a process may open files."""
+    monkeypatch.setattr(duplicates, "AT_ONCE", 11)
+    rows = np.zeros(3, duplicates.HASHED)
+    rows["high"], rows["row"] = [5, 5, 2**63 + 7], range(3)
+    files = [tmp_path / f"{number}.npy" for number in range(61)]
+    for file in files:
+        np.save(file, rows)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 13, limits[1]))
+    try:
+        found = duplicates.duplicates_in(files)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert [np.unpackbits(bits, count=3).tolist() for bits in found] == [[0, 1, 0], *[[1, 1, 1]] * 60]
 
 
 @pytest.fixture
