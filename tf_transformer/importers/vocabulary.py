@@ -59,7 +59,8 @@ class Vocabulary(NamedTuple):
     def bias(self, theirs: np.ndarray, banned: Collection[int] = ()) -> np.ndarray:
         """Return the bias of the logits [V] in our order.
 
-        It is `UNLIKELY` for missing tokens, for the start token, and for `banned` ones, ids in this vocabulary.
+        It is `UNLIKELY` for missing tokens, for the start token, and for `banned` ones, ids in this vocabulary. The
+        end is never banned, and the search itself can ban the unknown token (`decoding.ban_unknown`).
         """
         ours = np.append(theirs, np.float32(UNLIKELY))
         ours[[id for id in banned if id not in (self.end, self.unknown) and id < len(theirs)]] = UNLIKELY
@@ -122,10 +123,11 @@ def as_words(pieces: dict[int, str], added: Mapping[str, AddedToken], folder: Pa
 
     transformers cuts text at such words wherever they are; SentencePiece does so where they begin a word.
     """
-    words = {}
+    words, taken = {}, set(pieces.values())
     for text, token in added.items():
         marked = SPACE_MARK + text.strip().replace(" ", SPACE_MARK)
-        words[token.id] = text if marked in pieces.values() else marked
+        words[token.id] = text if marked in taken else marked
+        taken.add(marked)
     if words:
         shown = ", ".join(sorted(added)[:5])
         log.warning("%s: the added words %s are tokens only where they begin a word of the text", folder, shown)
@@ -171,12 +173,12 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
             text = f"<{text}>"
         pieces.append(kind(piece=text, score=0.0, type=kind.UNKNOWN if i == UNKNOWN else kind.CONTROL))
     for text in ordinary:
-        if text in own and text not in vocabulary.control:
-            pieces.append(own.pop(text))
-        else:
+        piece = own.pop(text, None)
+        if piece is None or text in vocabulary.control or text in vocabulary.words:
             foreign = kind.USER_DEFINED if text in vocabulary.words else kind.UNUSED
             type = kind.CONTROL if text in vocabulary.control else foreign
-            pieces.append(kind(piece=text, score=0.0, type=type))
+            piece = kind(piece=text, score=0.0, type=type)
+        pieces.append(piece)
     pieces += own.values()
     ours = sentencepiece_model_pb2.ModelProto()
     ours.CopyFrom(proto)
