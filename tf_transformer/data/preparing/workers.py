@@ -103,7 +103,7 @@ class Workers:
         except (EOFError, pickle.UnpicklingError):
             error = InputError(
                 f"a worker process ended (exit code {process.wait()}), perhaps for lack of memory: run the same "
-                "command again, with fewer --workers, to continue"
+                "command again, or prepare the text with fewer --workers"
             )
         finally:
             self._idle.put(process)
