@@ -209,6 +209,17 @@ def test_added_words_that_differ_only_in_spaces_are_pieces_of_their_own(changed,
         assert len(set(pieces)) == len(pieces)
 
 
+def test_ids_without_a_piece_get_one_that_is_not_there(changed, marian):
+    pieces = json.loads((marian / "vocab.json").read_text("utf-8")) | {"<unused_281>": 280}
+    model = read(changed({"vocab_size": 283}, files={"vocab.json": pieces})).tokenizers["source.model"]
+    assert Vocabulary(model).pieces[281:284] == ["<unused_281>", "<<unused_281>>", "<unused_282>"]
+
+
+def test_a_piece_that_sentencepiece_cannot_have_is_refused(refuses, marian):
+    pieces = json.loads((marian / "vocab.json").read_text("utf-8")) | {"a\0b": 280}
+    refuses({"config": {"vocab_size": 281}, "files": {"vocab.json": pieces}}, "make no SentencePiece model")
+
+
 def test_a_vocabulary_may_be_smaller_than_its_model(changed, expected):
     def padded(tensors):
         tensors["model.shared.weight"] = np.pad(tensors["model.shared.weight"], [[0, 40], [0, 0]])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from google.protobuf.message import DecodeError
-from sentencepiece import sentencepiece_model_pb2
+from sentencepiece import SentencePieceProcessor, sentencepiece_model_pb2
 
 from tf_transformer.config.special_tokens import END, PAD, SPECIAL_TOKENS, START, UNKNOWN, UNLIKELY
 from tf_transformer.errors import InputError
@@ -115,7 +115,15 @@ def filled(pieces: dict[int, str], size: int, folder: Path) -> list[str]:
         )
     if size > MOST_PIECES:
         raise InputError(f"{folder}: a model of {size} pieces is too large")
-    return [pieces.get(i, f"<unused_{i}>") for i in range(size)]
+    taken = set(pieces.values())
+    return [pieces.get(i) or other_than(taken, f"<unused_{i}>") for i in range(size)]
+
+
+def other_than(taken: Collection[str], text: str) -> str:
+    """Return a text that is not taken: the given one, or it in as many brackets as it needs."""
+    while text in taken:
+        text = f"<{text}>"
+    return text
 
 
 def as_words(pieces: dict[int, str], added: Mapping[str, AddedToken], folder: Path) -> tuple[dict[int, str], set[str]]:
@@ -158,7 +166,7 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
     `>>de<<`: `Tokenizer` reads them at its beginning.
 
     Raises:
-        InputError: `model` is not a SentencePiece model.
+        InputError: `model` is not a SentencePiece model, or pieces are empty or equal.
     """
     proto = parsed(model, name)
     kind = sentencepiece_model_pb2.ModelProto.SentencePiece
@@ -168,9 +176,7 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
     taken = {*ordinary, *own}
     pieces = []
     for i in range(SPECIAL_TOKENS):
-        text = special[i]
-        while text in taken:  # a vocabulary may have such a word as an ordinary one
-            text = f"<{text}>"
+        text = other_than(taken, special[i])  # a vocabulary may have such a word as an ordinary one
         pieces.append(kind(piece=text, score=0.0, type=kind.UNKNOWN if i == UNKNOWN else kind.CONTROL))
     for text in ordinary:
         piece = own.pop(text, None)
@@ -188,4 +194,9 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
     spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = PAD, UNKNOWN, START, END
     spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = (piece.piece for piece in pieces[:SPECIAL_TOKENS])
     spec.vocab_size = len(pieces)
-    return ours.SerializeToString()
+    written = ours.SerializeToString()
+    try:
+        SentencePieceProcessor(model_proto=written)
+    except (RuntimeError, ValueError) as error:
+        raise InputError(f"{name} and the vocabulary make no SentencePiece model: {error}") from None
+    return written
