@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 from collections import Counter
@@ -239,8 +240,23 @@ def test_a_function_is_mapped_in_the_order_of_tasks() -> None:
         assert list(workers.map(_slow, range(17))) == [i * i for i in range(17)]
         with pytest.raises(InputError, match="no 5"):
             list(workers.map(_refuse_five, range(9)))
-        with pytest.raises(InputError, match="a worker process ended"):
-            list(workers.map(os._exit, [7, 7]))
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("tasks", [2, 17])
+def test_a_worker_that_ends_is_an_error_however_many_tasks_follow(count: int, tasks: int) -> None:
+    """A dead process may get further tasks, which nobody reads."""
+    with pytest.raises(InputError, match=r"a worker process ended \(exit code 7\)"), Workers(count) as workers:
+        list(workers.map(os._exit, [7] * tasks))
+
+
+def test_workers_take_no_module_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("copy", "csv", "numpy", "queue", "random", "tf_transformer", "tokenize"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(5)")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])  # as in a notebook
+    with Workers(2) as workers:
+        assert list(workers.map(_slow, range(3))) == [0, 1, 4]
 
 
 def _slow(number: int) -> int:
@@ -282,6 +298,23 @@ def test_equal_pairs_are_found_as_a_dictionary_finds_them(tmp_path: Path, monkey
             expected.append((number % 2, *pair) in seen)
             seen.add((number % 2, *pair))
         assert np.unpackbits(bits, count=len(chunk)).astype(bool).tolist() == expected
+
+
+def test_equal_pairs_are_found_with_few_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A corpus of a billion pairs has more chunks than a process may open files."""
+    monkeypatch.setattr(duplicates, "AT_ONCE", 11)
+    rows = np.zeros(3, duplicates.HASHED)
+    rows["high"], rows["row"] = [5, 5, 2**63 + 7], range(3)
+    files = [tmp_path / f"{number}.npy" for number in range(61)]
+    for file in files:
+        np.save(file, rows)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 13, limits[1]))
+    try:
+        found = duplicates.duplicates_in(files)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert [np.unpackbits(bits, count=3).tolist() for bits in found] == [[0, 1, 0], *[[1, 1, 1]] * 60]
 
 
 @pytest.fixture
@@ -485,12 +518,16 @@ def test_rules_of_ones_own_belong_to_what_is_prepared(corpus: DataConfig, tmp_pa
     rules.write_text("2019\t27\n")
     made = plan(corpus, vocab_size=400, normalization=str(rules))
     prepare(made, tmp_path / "prepared")
-    Prepared(tmp_path / "prepared").refuse_differences(made.data, made.tokenizer)
+    there = Prepared(tmp_path / "prepared")
+    there.refuse_differences(made.data, made.tokenizer)
+    assert prepare(made, tmp_path / "prepared") is not None  # it is already there
     rules.write_text("2019\t60\n")
     with pytest.raises(InputError, match=r"was prepared with other settings"):
         prepare(made, tmp_path / "prepared")
     with pytest.raises(InputError, match=r"tokenizer.normalization was 'rules.tsv \(\w+\)', is"):
-        Prepared(tmp_path / "prepared").refuse_differences(made.data, made.tokenizer)
+        there.refuse_differences(made.data, made.tokenizer)
+    rules.unlink()
+    there.refuse_differences(made.data, TokenizerConfig(**there.settings()["tokenizer"]))
 
 
 def test_scores_that_are_not_there_are_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tf_transformer.importers.opening import import_model
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.runs.extending import extend
 from tf_transformer.runs.extension import new_pieces
-from tf_transformer.runs.weights import tokenizers_of, weights
+from tf_transformer.runs.weights import count_of, tokenizers_of, weights
 from tf_transformer.tokenizers.new_tokens import with_tokens
 from tf_transformer.tokenizers.vocabulary import Vocabulary
 from tf_transformer.translation.results import Languages
@@ -40,6 +40,7 @@ def test_what_was_there_stays_and_a_new_language_starts_as_another(run_of, kind,
     en, de = LANGUAGES.get(kind, ("en", "de"))
     extended = extend(run.path, tmp_path / "extended", languages={"tyv": de})
     assert extended.languages == (*run.languages, "tyv")
+    assert extended.description["parameters"] == count_of(load(extended).model)
     for before, after in zip(tokenizers_of(run), tokenizers_of(extended), strict=True):
         assert after.pieces[: before.vocab_size] == before.pieces and after.vocab_size == before.vocab_size + 1
         assert after.tokenize(TEXTS).to_list() == after.encode(TEXTS) == before.encode(TEXTS)
@@ -58,6 +59,7 @@ def test_greedy_search_writes_what_it_wrote_before_a_model_learned_its_new_piece
     assert not any(token.piece in f"\u2581{text}" for side in pieces for token in side for text in TEXTS)
     extended = extend(run.path, tmp_path / "extended", pieces=pieces)
     assert extended.languages == run.languages
+    assert extended.description["parameters"] == count_of(load(extended).model)
     for after, before, more in zip(tokenizers_of(extended), tokenizers_of(run), pieces, strict=True):
         assert after.vocab_size == before.vocab_size + len(more)
         assert after.encode(TEXTS) == before.encode(TEXTS)

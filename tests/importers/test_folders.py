@@ -4,6 +4,9 @@ import dataclasses
 import json
 import logging
 import shutil
+import sys
+import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -175,6 +178,48 @@ def test_an_added_word_is_no_language(changed, caplog):
     assert vocabulary.pieces[ids[-2]] == "▁zebra" and ids[:-2] + ids[-1:] == bare
 
 
+@pytest.mark.parametrize("is_special", [True, False])
+@pytest.mark.parametrize("of", ["marian", "m2m100", "nllb"])
+def test_added_tokens_that_are_no_role_and_no_language_are_words(changed, unpacked, caplog, of, is_special):
+    """Such as a fine-tune adds them. They are read as one token, as in transformers, and said."""
+    size = json.loads((unpacked(of) / "config.json").read_text("utf-8"))["vocab_size"]
+    settings = json.loads((unpacked(of) / "tokenizer_config.json").read_text("utf-8"))
+    settings |= {"added_tokens_decoder": {str(size): token("<formal>", is_special)}}
+    if is_special:
+        settings["extra_special_tokens"] = [*settings.get("extra_special_tokens", []), "<formal>"]
+    folder = changed({"vocab_size": size + 1}, files={"tokenizer_config.json": settings}, of=of)
+    imported = read(folder)
+    assert imported.languages == read(unpacked(of)).languages
+    assert "the added words <formal> are tokens only where they begin a word" in caplog.text
+    ours = imported.config.model.input_vocab_size
+    vocabulary = Vocabulary(next(iter(imported.tokenizers.values())), vocab_size=ours, languages=imported.languages)
+    ids, bare = vocabulary.encode(["<formal> the dog", "the dog"])
+    assert ids[-1 - len(bare) :] == [ours - 1, *bare] and vocabulary.pieces[ours - 1] == "▁<formal>"
+
+
+@pytest.mark.parametrize("texts", [("zebra", " zebra"), ("zebra ", "zebra", "▁zebra"), ("a b", "a▁b", " a b")])
+@pytest.mark.parametrize("of", ["marian", "nllb"])
+def test_added_words_that_differ_only_in_spaces_are_pieces_of_their_own(changed, unpacked, of, texts):
+    size = json.loads((unpacked(of) / "config.json").read_text("utf-8"))["vocab_size"]
+    added = {text: size + i for i, text in enumerate(texts)}
+    imported = read(changed({"vocab_size": size + len(texts)}, files={"added_tokens.json": added}, of=of))
+    for model in imported.tokenizers.values():
+        vocabulary = Vocabulary(model, languages=imported.languages)
+        pieces = [vocabulary.processor.id_to_piece(i) for i in range(vocabulary.processor.vocab_size())]
+        assert len(set(pieces)) == len(pieces)
+
+
+def test_ids_without_a_piece_get_one_that_is_not_there(changed, marian):
+    pieces = json.loads((marian / "vocab.json").read_text("utf-8")) | {"<unused_281>": 280}
+    model = read(changed({"vocab_size": 283}, files={"vocab.json": pieces})).tokenizers["source.model"]
+    assert Vocabulary(model).pieces[281:284] == ["<unused_281>", "<<unused_281>>", "<unused_282>"]
+
+
+def test_a_piece_that_sentencepiece_cannot_have_is_refused(refuses, marian):
+    pieces = json.loads((marian / "vocab.json").read_text("utf-8")) | {"a\0b": 280}
+    refuses({"config": {"vocab_size": 281}, "files": {"vocab.json": pieces}}, "make no SentencePiece model")
+
+
 def test_a_vocabulary_may_be_smaller_than_its_model(changed, expected):
     def padded(tensors):
         tensors["model.shared.weight"] = np.pad(tensors["model.shared.weight"], [[0, 40], [0, 0]])
@@ -261,6 +306,15 @@ def test_forbidden_tokens_get_no_probability(as_set, marian):
     assert changed == {279, 17, 31}  # not the end
 
 
+@pytest.mark.parametrize("key", ["bad_words_ids", "suppress_tokens"])
+@pytest.mark.parametrize(("of", "unknown"), [("marian", 1), ("m2m100", 3), ("nllb", 3)])
+def test_an_unknown_token_that_is_forbidden_is_not_written(changed, key, of, unknown):
+    for place, id in enumerate((unknown, 17)):
+        said = {"generation_config.json": {key: [[id]] if key == "bad_words_ids" else [id]}}
+        found = read(changed(files=said, of=of, name=f"changed_{place}"))
+        assert found.config.decoding.ban_unknown == (id == unknown)
+
+
 @pytest.mark.parametrize("key", ["no_repeat_ngram_size", "min_length"])
 @pytest.mark.parametrize(("beams", "renormalized"), [(4, True), (4, False), (1, True)])
 def test_renormalising_after_a_step_is_warned_of(as_set, key, beams, renormalized):
@@ -341,6 +395,7 @@ def quantised(tensors):
         ({"tensors": quantised}, "is quantised: import the model that it was made of"),
         ({"of": "m2m100", "files": {"tokenizer_config.json": {"tokenizer_class": "SMALL100Tokenizer"}}}, "SMaLL-100"),
         ({"of": "m2m100", "config": {"_name_or_path": "alirezamsh/small100"}}, "is SMaLL-100"),
+        ({"of": "m2m100", "config": {"_name_or_path": "me/SMaLL-100-tuned"}}, "is SMaLL-100"),
         ({"files": {"tokenizer_config.json": {"tokenizer_class": "T5Tokenizer"}}}, "Received: 'T5Tokenizer'"),
         ({"config": {"architectures": ["MarianForCausalLM"]}}, "must be of encoder and decoder"),
         ({"files": {"adapter_config.json": {"peft_type": "LORA"}}}, "but no adapter_model.safetensors"),
@@ -354,13 +409,20 @@ def test_what_it_is_not_is_said(refuses, change, said):
     refuses(change, said)
 
 
+@pytest.mark.parametrize(
+    ("of", "name"), [("marian", "opus-small-100"), ("m2m100", "m2m-small-1000-steps"), ("m2m100", "small100k")]
+)
+def test_a_name_alone_makes_no_small100(changed, of, name):
+    read(changed(of=of, name=name))
+
+
 LORA = {"peft_type": "LORA", "r": 3, "lora_alpha": 6, "base_model_name_or_path": "Helsinki-NLP/opus-mt-en-de"}
 WEIGHT = "model.encoder.layers.0.fc1.weight"
 
 
-def write_adapter(folder, settings, name=WEIGHT):
+def write_adapter(folder, settings, name=WEIGHT, rows=64):
     rng = np.random.default_rng(1)
-    factors = {side: rng.standard_normal(shape, np.float32) for side, shape in (("A", (3, 32)), ("B", (64, 3)))}
+    factors = {side: rng.standard_normal(shape, np.float32) for side, shape in (("A", (3, 32)), ("B", (rows, 3)))}
     place = f"base_model.model.{name.removesuffix('.weight')}"
     save_file(
         {f"{place}.lora_{side}.weight": array for side, array in factors.items()}, folder / "adapter_model.safetensors"
@@ -378,6 +440,31 @@ def test_an_adapter_is_added_to_its_base(changed, marian, more, scale):
     np.testing.assert_allclose(found.pop(kernel), plain.pop(kernel) + scale * product.T, rtol=1e-5, atol=1e-6)
     for name, array in found.items():
         np.testing.assert_array_equal(array, plain[name])
+
+
+def write_head(tensors):
+    tensors["lm_head.weight"] = tensors["model.shared.weight"].copy()
+
+
+@pytest.mark.parametrize("of", ["marian", "m2m100", "nllb"])
+@pytest.mark.parametrize("name", ["lm_head.weight", "model.shared.weight"])
+def test_an_adapter_of_one_use_of_a_tied_table_is_refused(changed, of, name):
+    """The other uses do not have its factors in transformers, and ours would."""
+    folder = changed(tensors=write_head, of=of)
+    write_adapter(folder, LORA, name, rows=len(load_file(folder / "model.safetensors")[name]))
+    with pytest.raises(InputError, match=f"the adapter beside it changes {name}, which is one with other weights"):
+        weights_of(read(folder))
+
+
+def test_an_adapter_of_an_output_of_its_own_is_added(changed):
+    folder = changed({"tie_word_embeddings": False}, write_head)
+    plain = weights_of(read(folder))
+    product = write_adapter(folder, LORA, "lm_head.weight", rows=280)
+    found = weights_of(read(folder))
+    order = [279, 1, 279, 0, *range(2, 279)]
+    for name, array in found.items():
+        more = 2 * product[order].T if name == "transformer/output/kernel" else 0
+        np.testing.assert_allclose(array, plain[name] + more, rtol=1e-5, atol=1e-6)
 
 
 def test_an_adapter_alone_names_its_base(tmp_path):
@@ -403,6 +490,80 @@ def test_other_adapters_are_refused(changed, tmp_path, settings, name, said):
     write_adapter(folder, LORA | settings, name)
     with pytest.raises(InputError, match=said):
         import_model(folder, tmp_path / "run")
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """Stands for PyTorch: a file has the name of the safetensors that it is made of; only zip files can be mapped."""
+
+    def load(file, *, mmap, **_):
+        if mmap and not zipfile.is_zipfile(file):
+            raise RuntimeError("mmap can only be used with files saved with `_use_new_zipfile_serialization=True`")
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as whole:
+                name = whole.read("name").decode()
+        else:
+            name = file.read_text()
+        return {key: Array(array) for key, array in load_file(name).items()}
+
+    class Array(np.ndarray):
+        def __new__(cls, array):
+            return array.view(cls)
+
+        def float(self):
+            return self
+
+        def numpy(self):
+            return np.array(self)
+
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(load=load, Tensor=Array))
+    monkeypatch.setattr("tf_transformer.importers.tensors.reads_torch", lambda: True)
+
+
+def as_old_pickle(source, file):
+    file.write_text(str(source))
+
+
+def as_zip(source, file):
+    with zipfile.ZipFile(file, "w") as whole:
+        whole.writestr("name", str(source))
+
+
+@pytest.mark.parametrize("write", [as_old_pickle, as_zip])
+@pytest.mark.usefixtures("torch")
+def test_both_formats_of_torch_are_read(changed, marian, write):
+    """That of versions before 1.6 is a pickle alone."""
+    folder = changed(without=["model.safetensors"])
+    write(marian / "model.safetensors", folder / "pytorch_model.bin")
+    found, plain = (weights_of(read(each)) for each in (folder, marian))
+    assert all(np.array_equal(found[name], array) for name, array in plain.items())
+
+
+@pytest.mark.parametrize("parts", ["old", "gone"])
+@pytest.mark.parametrize("whole", ["model.safetensors", "pytorch_model.bin"])
+@pytest.mark.usefixtures("torch")
+def test_a_whole_file_is_taken_before_the_index_of_old_parts(changed, marian, whole, parts):
+    """A folder that is saved to again keeps the index."""
+    folder = changed()
+    tensors = load_file(folder / "model.safetensors")
+    stem, _, kind = whole.partition(".")
+    part, old = f"{stem}-00001-of-00001.{kind}", folder / "old"
+    if parts == "old":
+        save_file({name: 0 * array for name, array in tensors.items()}, old)
+        shutil.copy(old, folder / part) if kind == "safetensors" else as_zip(old, folder / part)
+    (folder / f"{whole}.index.json").write_text(json.dumps({"weight_map": dict.fromkeys(tensors, part)}))
+    if kind == "bin":
+        (folder / "model.safetensors").unlink()
+        as_zip(marian / "model.safetensors", folder / whole)
+    found, plain = (weights_of(read(each)) for each in (folder, marian))
+    assert all(np.array_equal(found[name], array) for name, array in plain.items())
+
+
+@pytest.mark.parametrize("name", ["sub/model.safetensors", "../model.safetensors", "/", ".", "..", "", "a\0b"])
+def test_parts_elsewhere_are_refused(refuses, name):
+    index = {"model.safetensors.index.json": {"weight_map": {"model.shared.weight": name}}}
+    said = "is missing or damaged" if "\0" in name else "index.json: weight_map must name files beside it"
+    refuses({"files": index, "without": ["model.safetensors"]}, said)
 
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 298763\n"

@@ -109,6 +109,8 @@ def test_a_folder_that_is_here_is_no_name(tmp_path, monkeypatch):
     [
         (True, ["model.safetensors", "pytorch_model.bin"], ["model.safetensors"]),
         (False, ["model.safetensors.index.json", "model-00001-of-00002.safetensors"], ["model-*.safetensors"]),
+        (False, ["model.safetensors.index.json", "model.safetensors"], ["model.safetensors"]),
+        (True, ["pytorch_model.bin.index.json", "pytorch_model.bin"], ["pytorch_model.bin"]),
         (False, ["tf_model.h5", "pytorch_model.bin"], ["tf_model.h5"]),
         (True, ["tf_model.h5", "pytorch_model.bin"], ["pytorch_model.bin"]),
         (False, ["pytorch_model.bin"], ["pytorch_model.bin"]),

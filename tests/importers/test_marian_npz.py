@@ -179,6 +179,11 @@ def test_keys_of_a_vocabulary_as_marian_writes_them(tmp_path):
         ({"decoder": {"models": ["a.npz", "b.npz"]}}, "must name one file"),
         ({"decoder": {"models": ["other.npz"]}}, "other.npz"),
         ({"decoder": {"vocabs": ["other.yml"]}}, "other.yml"),
+        ({"decoder": {"beam-size": 6.9}}, "decoder.yml: beam-size must be an integer from 1 to 1000000. Received: 6.9"),
+        ({"decoder": {"beam-size": "six"}}, "decoder.yml: beam-size must be an integer"),
+        ({"decoder": {"normalize": [1]}}, "decoder.yml: normalize must be a number from 0 to 10. Received: [1]"),
+        ({"decoder": {"normalize": "yes!"}}, "decoder.yml: normalize must be a number"),
+        ({"changes": {"transformer-ffn-activation": ["relu"]}}, "Received: ['relu']"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -187,6 +192,37 @@ def test_what_does_not_fit_is_refused(written, tmp_path, capsys, change, said):
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["npz"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(r'"\x": 2', r'"\UFFFFFFFF": 2', r'"\ud800": 2', '"a"b": 2'),
+        *("a: 2.5", "a: -2", "a: " + 5000 * "9", "a: \u00b2"),
+    ],
+    ids=lambda line: line[:12],
+)
+def test_a_line_that_is_no_piece_is_named(tmp_path, line):
+    file = tmp_path / "vocab.yml"
+    file.write_text(f"</s>: 0\n<unk>: 1\n{line}\n", "utf-8")
+    with pytest.raises(InputError, match=r"vocab\.yml, line 3"):
+        _vocabulary(file)
+
+
+NO_YAML = ("a: [", "a: 2001-99-99", "!!bool maybe", "!!int x", "!!timestamp x", "[" * 5000, "[1]")
+
+
+@pytest.mark.parametrize("text", NO_YAML, ids=lambda text: text[:12])
+def test_what_is_no_yaml_is_named(written, tmp_path, text):
+    folder = written()
+    (folder / "decoder.yml").write_text(text)
+    with pytest.raises(InputError, match=r"decoder\.yml is not a YAML mapping"):
+        import_model(folder, tmp_path / "run")
+
+
+def test_a_setting_of_the_search_may_be_empty(written, tmp_path):
+    decoding = import_model(written(decoder={"beam-size": None, "normalize": None}), tmp_path / "run").config.decoding
+    assert (decoding.beam_size, decoding.length_penalty) == (12, 0.0)
 
 
 @pytest.mark.parametrize("kept", [0, 100, 0.5, 0.999])

@@ -1,7 +1,9 @@
 """tokenizer.json alone: the SentencePiece model rebuilt from it cuts text as the library tokenizers does."""
 
 import base64
+import functools
 import json
+import operator
 import shutil
 
 import pytest
@@ -10,7 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sentencepiece import sentencepiece_model_pb2
 
+from tf_transformer.errors import InputError
 from tf_transformer.importers.opening import _reader
+from tf_transformer.importers.tokenizer_json import rebuilt
 from tf_transformer.tokenizers.normalization import is_blank
 from tf_transformer.tokenizers.vocabulary import Vocabulary
 
@@ -118,3 +122,32 @@ def test_it_gives_the_ids_of_the_tokenizers_library(alone):
     texts = [piece for piece, _ in model["vocab"]] if model["type"] == "Unigram" else list(model["vocab"])
     for text, ids in IDS[model["type"]].items():
         assert pieces_of(vocabulary, text) == [texts[id] for id in ids]
+
+
+VALUES = (None, "4", -1, 0.5, [1], [["a", 0.5]], {}, {"a": 1}, {"a": []})
+PLACES = ((), ("model",), ("added_tokens", 0), ("normalizer",), ("normalizer", "normalizers", 0), ("pre_tokenizer",))
+
+
+def said_of(file):
+    """Why a file is refused, or an empty string."""
+    try:
+        rebuilt(file)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("of", SPECIAL)
+def test_no_value_of_any_key_is_a_traceback(unpacked, tmp_path, of):
+    """It is read or refused, in one line that names the file. A BPE has an object of pieces, a Unigram a list."""
+    file, content = tmp_path / "tokenizer.json", written(unpacked(of) / FILES[of][0], SPECIAL[of], [])
+    for place in PLACES:
+        there = functools.reduce(operator.getitem, place, content)
+        for key, before in list(there.items()):
+            for value in VALUES:
+                there[key] = value
+                file.write_text(json.dumps(content), "utf-8")
+                error = said_of(file)
+                assert not error or ("tokenizer.json" in error and "\n" not in error)
+                assert error or key != "vocab" or isinstance(value, list) == (content["model"]["type"] == "Unigram")
+            there[key] = before

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,14 @@ import pytest
 from tf_transformer.errors import InputError
 from tf_transformer.runs.directory import RunDirectory
 from tf_transformer.storage import atomic
-from tf_transformer.storage.atomic import atomic_write, contents_of, contents_replaced, is_half_replaced, settle
+from tf_transformer.storage.atomic import (
+    LocalFolder,
+    atomic_write,
+    contents_of,
+    contents_replaced,
+    is_half_replaced,
+    settle,
+)
 
 HEAD = "config.json"
 
@@ -146,6 +154,42 @@ def test_an_error_names_the_place_and_leaves_no_folder(tmp_path, filename):
         write()
     assert raised.value.filename == str(place)
     assert not list(tmp_path.iterdir())
+
+
+def write_whole(place: Path, text: str) -> None:
+    with atomic_write(place) as beside:
+        beside.write_text(text)
+
+
+def write_in_folder(place: Path, text: str) -> None:
+    LocalFolder(place.parent, beside=place.parent).write(place.name, text.encode())
+
+
+@pytest.mark.parametrize("write", [write_whole, write_in_folder])
+def test_containers_whose_process_ids_are_equal_write_the_same_file(tmp_path, monkeypatch, write):
+    """As the parts of a preparation do. The file of one is there after the other has begun and ended."""
+    place = tmp_path / "plan.json"
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    monkeypatch.setattr(socket, "gethostname", lambda: "one")
+    with atomic_write(place) as beside:
+        beside.write_text("of one")
+        monkeypatch.setattr(socket, "gethostname", lambda: "other")
+        write(place, "of the other")
+        assert place.read_text() == "of the other"
+        monkeypatch.setattr(socket, "gethostname", lambda: "one")
+    assert place.read_text() == "of one"
+    assert list(tmp_path.iterdir()) == [place]
+
+
+@pytest.mark.parametrize("write", [write_whole, write_in_folder])
+def test_what_a_killed_process_has_left_is_replaced(tmp_path, write):
+    place = tmp_path / "plan.json"
+    with atomic_write(place) as beside:
+        left = beside.name
+        beside.touch()
+    (tmp_path / left).write_text("left" * 100)
+    write(place, "whole")
+    assert place.read_text() == "whole" and list(tmp_path.iterdir()) == [place]
 
 
 def test_other_errors_are_as_they_were_and_folders_that_were_there_stay(tmp_path):

@@ -1,6 +1,9 @@
 """The default normalisation keeps what people see, in every script, and the graph, the library and prepare agree."""
 
+import json
+import os
 import re
+import subprocess
 import sys
 import unicodedata
 from pathlib import Path
@@ -11,9 +14,11 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tf_transformer.commands.main import main
 from tf_transformer.config import TokenizerConfig
 from tf_transformer.config.tokenizer import NORMALIZATIONS
 from tf_transformer.data.corpora import toy
+from tf_transformer.data.prepared.manifest import written
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import Tokenizer, train_tokenizer
 from tf_transformer.tokenizers.normalization import INVISIBLE, REMOVED, SPACES, is_blank, name_of, rules_of
@@ -169,6 +174,52 @@ def test_rules_of_ones_own_are_added_to_those_of_nfc(tmp_path):
     before = name_of(str(file))
     file.write_text("2019\t60\n")
     assert name_of(str(file)) != before
+
+
+def test_rules_of_ones_own_are_called_the_same_in_every_process(tmp_path):
+    """The order of Python's sets differs from process to process, as the seed of its hashes does."""
+    file = tmp_path / "rules.tsv"
+    file.write_text("2019\t27\n")
+    code = "import sys; from tf_transformer.tokenizers.normalization import name_of; print(name_of(sys.argv[1]))"
+    names = {
+        subprocess.run(
+            [sys.executable, "-c", code, str(file)],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert names == {f"{name_of(str(file))}\n"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", ["prepare", "train"])
+def test_a_file_of_rules_is_not_needed_once_there_is_a_tokenizer(tmp_path, monkeypatch, command):
+    """A corpus that was prepared with it is trained on, and a run continues, from other folders too."""
+    monkeypatch.chdir(tmp_path)
+    file, manifest = Path("rules.tsv"), Path("prepared", "manifest.json")
+    file.write_text("2019\t27\n")
+    text = ["--data", "toy", "--vocab-size", "400", "--set", "data.max_length=32"]
+    rules = ["--set", "tokenizer.normalization=rules.tsv"]
+    sizes = {"model.num_layers": 1, "model.d_model": 14, "model.num_heads": 7, "model.dff": 11}
+    train = ["train", *(part for name, size in sizes.items() for part in ("--set", f"{name}={size}"))]
+    if command == "prepare":
+        assert main(["prepare", *text, *rules, "--output", "prepared"]) == 0
+        # An earlier version gave the rules another digest in each process.
+        old = json.loads(manifest.read_text())
+        old["config"]["tokenizer"]["normalization"] = "rules.tsv (0123456789abcdef)"
+        manifest.write_bytes(written(old))
+        file.unlink()
+        train += ["--data", str(tmp_path / "prepared")]
+    else:
+        train += [*text, *rules]
+    assert main([*train, "--run-dir", "run", "--max-steps", "1"]) == 0
+    if command == "prepare":
+        (tmp_path / "other").mkdir()
+        monkeypatch.chdir(tmp_path / "other")
+    assert main([*train, "--run-dir", str(tmp_path / "run"), "--max-steps", "2"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def check_has_base(folder: Path) -> None:
 def merged(
     folder: Path, read: Mapping[str, Callable[[], np.ndarray]], adapter: Mapping[str, Callable[[], np.ndarray]]
 ) -> dict[str, Callable[[], np.ndarray]]:
-    """Return functions that read the weights of a model with those of an adapter added.
+    """Return functions that read those weights of a model that an adapter changes, with its factors added.
 
     Args:
         folder: the folder of both.
@@ -57,7 +57,7 @@ def merged(
         if found is None or not name.startswith(PREFIX) or f"{found[1]}.weight" not in read:
             raise InputError(f"{folder / WEIGHTS}: {name} is no pair of factors of a weight of the model beside it")
         factors.setdefault(f"{found[1]}.weight", {})[found[2]] = reader
-    result = dict(read)
+    result: dict[str, Callable[[], np.ndarray]] = {}
     for name, pair in factors.items():
         if pair.keys() != {"A", "B"}:
             raise InputError(f"{folder / WEIGHTS} has one factor of {name} without the other")

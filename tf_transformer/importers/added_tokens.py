@@ -4,7 +4,7 @@ Their ids are read where transformers writes them, and never counted up from a l
 `<mask>` before or after the languages.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,6 +60,18 @@ def added_tokens(folder: Path, known: Collection[str] = ()) -> dict[str, AddedTo
     return found
 
 
+def listed_tokens(content: Mapping[str, Any], file: Path) -> list[dict[str, Any]]:
+    """Return the added tokens that the content of a tokenizer.json lists.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    tokens = content.get("added_tokens") or []
+    if not (isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens)):
+        raise InputError(f"{file}: added_tokens must be a list of objects. Received: {shown(tokens)}")
+    return tokens
+
+
 def roles_of(folder: Path) -> set[str]:
     """Return the texts of the tokens for beginning, end, padding, mask and the like."""
     return {text for text, kind in _listed(folder).items() if kind == "role"}
@@ -88,10 +100,7 @@ def _text(token: Any) -> str | None:
 def _written(folder: Path) -> Iterator[tuple[Path, Any, Any, Any]]:
     """Yield file, text and id of each token, and whether it is special; None if the file does not say that."""
     file = folder / "tokenizer.json"
-    tokens = optional_object(file).get("added_tokens") or []
-    if not (isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens)):
-        raise InputError(f"{file}: added_tokens must be a list of objects. Received: {shown(tokens)}")
-    for token in tokens:
+    for token in listed_tokens(optional_object(file), file):
         yield file, token.get("content"), token.get("id"), token.get("special", False)
     file = folder / "tokenizer_config.json"
     tokens = optional_object(file).get("added_tokens_decoder") or {}
@@ -99,7 +108,7 @@ def _written(folder: Path) -> Iterator[tuple[Path, Any, Any, Any]]:
         raise InputError(f"{file}: added_tokens_decoder must be an object. Received: {shown(tokens)}")
     for id, token in tokens.items():
         special = token.get("special", False) if isinstance(token, dict) else None
-        yield file, _text(token), int(id) if id.isdecimal() else id, special
+        yield file, _text(token), int(id) if id.isdecimal() and len(id) <= len(str(LARGEST)) else id, special
     file = folder / "added_tokens.json"
     for text, id in optional_object(file).items():
         yield file, text, id, None

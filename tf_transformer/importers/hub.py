@@ -56,9 +56,9 @@ def download(name: str) -> Path:
 
 def _weights(files: Sequence[str]) -> list[str]:
     """Return the patterns of the weight files to download, given all files of a model."""
-    torch = ((TORCH_INDEX, "pytorch_model-*.bin"), (TORCH, TORCH))
+    torch = ((TORCH, TORCH), (TORCH_INDEX, "pytorch_model-*.bin"))
     older = (*torch, (KERAS, KERAS)) if reads_torch() else ((KERAS, KERAS), *torch)
-    for first, pattern in ((INDEX, "model-*.safetensors"), (SAFETENSORS, SAFETENSORS), *older):
+    for first, pattern in ((SAFETENSORS, SAFETENSORS), (INDEX, "model-*.safetensors"), *older):
         if first in files:
             return [pattern]
     return []

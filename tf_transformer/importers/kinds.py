@@ -1,5 +1,6 @@
 """Folders that look like a model that can be imported, and hold something else."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,7 @@ def check_kind(folder: Path, config: dict[str, Any]) -> None:
 def is_small100(folder: Path, config: dict[str, Any], tokenizer: Any) -> bool:
     """Say whether a folder holds SMaLL-100: the layers of M2M100, with a tokenizer of its own."""
     names = (tokenizer, config.get("_name_or_path"), folder.name)
-    return (folder / "tokenization_small100.py").exists() or any(
-        "small100" in str(name).lower().replace("-", "") for name in names
+    return config["model_type"] == "m2m_100" and (
+        (folder / "tokenization_small100.py").exists()
+        or any(re.search(r"small-?100(?![0-9k])", str(name).lower()) for name in names)
     )

@@ -87,7 +87,11 @@ def read(folder: Path) -> Imported:
             model=model,
             tokenizer=TokenizerConfig(shared=True, vocab_size=ours, byte_fallback=False),
             data=DataConfig(),
-            decoding=dataclasses.replace(search.decoding, **_direction(tokenizer, languages, search)),
+            decoding=dataclasses.replace(
+                search.decoding,
+                ban_unknown=vocabulary.unknown in search.banned,
+                **_direction(tokenizer, languages, search),
+            ),
         ),
         tokenizers={"tokenizer.model": rewritten(sentencepiece, vocabulary, str(folder / PIECES))},
         open=lambda: open_tensors(folder),
@@ -170,7 +174,7 @@ def _with_added(
     languages = {text: id for id, text in sorted(pieces.items()) if text in known}
     by_id = sorted(others.items(), key=lambda pair: pair[1].id)
     languages |= {text: token.id for text, token in by_id if _is_language(text, token)}
-    words = {text: token for text, token in others.items() if text not in languages and not token.is_special}
+    words = {text: token for text, token in others.items() if text not in languages}
     pieces, spelled = as_words(pieces, words, folder)
     return pieces, {_name_of(text): id for text, id in languages.items()}, spelled
 

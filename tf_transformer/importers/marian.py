@@ -10,7 +10,7 @@ import numpy as np
 from tf_transformer.config import Config, DataConfig, ModelConfig, TokenizerConfig
 from tf_transformer.config.special_tokens import LANGUAGE_CODE
 from tf_transformer.errors import InputError
-from tf_transformer.importers.added_tokens import AddedToken, added_tokens
+from tf_transformer.importers.added_tokens import AddedToken, added_tokens, roles_of
 from tf_transformer.importers.bart import layers_of, sizes_of
 from tf_transformer.importers.folder import Settings, licence_of, optional_object
 from tf_transformer.importers.generation import MAX_SOURCE, search_of
@@ -42,7 +42,11 @@ def read(folder: Path) -> Imported:
             # Each side has its own SentencePiece model; both may share the vocabulary.
             tokenizer=TokenizerConfig(shared=source == target, vocab_size=len(target.order()), byte_fallback=False),
             data=DataConfig(source=named[0], target=named[1]),
-            decoding=dataclasses.replace(search.decoding, max_source_length=min(longest, MAX_SOURCE)),
+            decoding=dataclasses.replace(
+                search.decoding,
+                ban_unknown=target.unknown in search.banned,
+                max_source_length=min(longest, MAX_SOURCE),
+            ),
         ),
         tokenizers={
             f"{side}.model": rewritten(sentencepiece_of(folder, f"{side}.spm"), each, str(folder / f"{side}.spm"))
@@ -96,8 +100,8 @@ def _vocabulary(file: Path, size: int, added: Mapping[str, AddedToken], given: S
     for name in ("</s>", "<unk>"):
         if name not in known:
             raise InputError(f"{file} has no piece {name}")
-    codes = {text for text in added if re.fullmatch(LANGUAGE_CODE, text)}
-    words = {text: token for text, token in added.items() if text not in {*known, *codes} and not token.is_special}
+    no_words = {*known, *roles_of(file.parent), *(text for text in added if re.fullmatch(LANGUAGE_CODE, text))}
+    words = {text: token for text, token in added.items() if text not in no_words}
     pieces, spelled = as_words(placed(own, added), words, file.parent)
     whole = filled(pieces, size, file.parent)
     pad = given.integer("pad_token_id", size - 1, at_most=size - 1)
@@ -135,5 +139,6 @@ def _weights(
     bias = tensors.take("final_logits_bias", 1, len(target.pieces))[0]
     yield "transformer/output_bias", target.bias(bias, banned)
     # The same tables under other names, and the sinusoids, which are computed.
-    tensors.pass_over(*tables["encoder"], *tables["decoder"])
+    own = {"lm_head.weight"} if model.share_embeddings == "none" else set()
+    tensors.pass_over(*{*tables["encoder"], *tables["decoder"]} - own)
     tensors.pass_over(*(f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")))

@@ -9,6 +9,7 @@ import numpy as np
 import yaml
 
 from tf_transformer.config import Config, DataConfig, DecodingConfig, ModelConfig, TokenizerConfig
+from tf_transformer.config.decoding import MAX_SIZE
 from tf_transformer.errors import InputError
 from tf_transformer.importers.bart import MOST_DROPOUT, MOST_LAYERS
 from tf_transformer.importers.folder import Settings, licence_of, read_bytes
@@ -22,6 +23,8 @@ SETTINGS = "special:model.yml"
 DECODER = "decoder.yml"
 ACTIVATIONS = {"swish": "silu", "relu": "relu"}
 """Keras's names for the activations of Marian. Its gelu, x sigmoid(1.702 x), has no name in Keras."""
+NOT_YAML = (yaml.YAMLError, ValueError, KeyError, AttributeError, OverflowError, RecursionError)
+"""The exceptions that PyYAML raises for what is no YAML, or for values that are not what they are said to be."""
 MAX_LENGTH = 512
 NEEDED = {
     "type": "transformer",
@@ -59,7 +62,7 @@ def read(model: Path) -> Imported:
             model=config,
             tokenizer=TokenizerConfig(shared=source == target, vocab_size=len(target.order()), byte_fallback=False),
             data=DataConfig(),
-            decoding=_decoding_of(decoder),
+            decoding=_decoding_of(Settings(folder / DECODER, decoder).chosen()),
         ),
         tokenizers={
             f"{side}.model": rewritten(read_bytes(folder / f"{side}.spm"), vocabulary, str(folder / f"{side}.spm"))
@@ -83,7 +86,7 @@ def _yaml(file: Path) -> dict[str, Any]:
 def _parsed(raw: bytes, name: str) -> dict[str, Any]:
     try:
         found = yaml.safe_load(raw.decode("utf-8"))
-    except (UnicodeDecodeError, yaml.YAMLError):
+    except NOT_YAML:
         found = None
     if not isinstance(found, dict):
         raise InputError(f"{name} is not a YAML mapping")
@@ -118,7 +121,7 @@ def _check(settings: dict[str, Any], file: Path) -> str:
     if "n" in (embedding := str(settings.get("transformer-postprocess-emb", ""))):
         raise InputError(f"{file}: models with transformer-postprocess-emb={embedding} cannot be imported")
     activation = settings.get("transformer-ffn-activation")
-    if activation not in ACTIVATIONS:
+    if not (isinstance(activation, str) and activation in ACTIVATIONS):
         raise InputError(
             f"{file}: transformer-ffn-activation must be {' or '.join(ACTIVATIONS)}. Received: {activation}"
         )
@@ -159,11 +162,11 @@ def _model_of(settings: dict[str, Any], norm: str, source: Vocabulary, target: V
     )
 
 
-def _decoding_of(decoder: dict[str, Any]) -> DecodingConfig:
+def _decoding_of(decoder: Settings) -> DecodingConfig:
     """Return the settings of the search. Marian divides scores by n^alpha and calls alpha normalize."""
     return DecodingConfig(
-        beam_size=int(decoder.get("beam-size", 12)),
-        length_penalty=float(decoder.get("normalize") or 0.0),
+        beam_size=decoder.integer("beam-size", 12, at_least=1, at_most=MAX_SIZE),
+        length_penalty=decoder.number("normalize", 0.0, at_most=10),
         length_penalty_offset=0.0,
         max_length=MAX_LENGTH,
         max_extra_length=MAX_LENGTH,
@@ -194,9 +197,13 @@ def _vocabulary(file: Path) -> Vocabulary:
             continue
         text, colon, value = (key, ":", line.removeprefix(":")) if key is not None else line.rpartition(":")
         key = None
-        if not (colon and value.strip().isdecimal()):
+        if not (colon and re.fullmatch(r"\s*[0-9]{1,9}\s*", value)):
             raise InputError(f"{file}, line {number} must have the form PIECE: ID. Received: {line:.60}")
-        piece = _piece(text)
+        try:
+            piece = _piece(text)
+            piece.encode()  # fails for half of a character
+        except NOT_YAML:
+            raise InputError(f"{file}, line {number}: the piece is no YAML. Received: {line:.60}") from None
         if piece in ids:
             raise InputError(f"{file}, line {number}: the piece {piece!r} occurs twice")
         ids[piece] = int(value)

@@ -5,7 +5,7 @@ import functools
 import importlib.metadata
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from tf_transformer.errors import InputError
 from tf_transformer.importers import adapter
-from tf_transformer.importers.folder import read_object
+from tf_transformer.importers.folder import read_object, shown
 
 INDEX = "model.safetensors.index.json"
 SAFETENSORS = "model.safetensors"
@@ -39,11 +39,13 @@ class Tensors:
     Args:
         where: their file or folder, for errors.
         read: for each name, a function that reads its array.
+        adapted: the names of those that an adapter has changed.
     """
 
-    def __init__(self, where: Path, read: Mapping[str, Callable[[], np.ndarray]]):
+    def __init__(self, where: Path, read: Mapping[str, Callable[[], np.ndarray]], adapted: Collection[str] = ()):
         self.where = where
         self._read = dict(read)
+        self._adapted = adapted
         self._taken: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
@@ -82,7 +84,17 @@ class Tensors:
         return array
 
     def pass_over(self, *names: str) -> None:
-        """Mark those of the arrays that exist as taken, because their values are known otherwise."""
+        """Mark those of the arrays that exist as taken, because their values are known otherwise.
+
+        Raises:
+            InputError: an adapter has changed one of them, which would then have other values.
+        """
+        for name in names:
+            if name in self._adapted:
+                raise InputError(
+                    f"{self.where}: the adapter beside it changes {name}, which is one with other weights of this "
+                    "model, and not these: an import cannot do it. Train an adapter without it"
+                )
         self._taken.update(name for name in names if name in self._read)
 
     def check_all_taken(self) -> None:
@@ -106,8 +118,10 @@ def open_tensors(folder: Path) -> Iterator[Tensors]:
             beside = folder / adapter.WEIGHTS
             if not beside.exists():
                 raise InputError(f"{folder} has {adapter.CONFIG}, but no {adapter.WEIGHTS}: save the adapter again")
-            read = adapter.merged(folder, read, _safetensors([beside], stack))
-        yield Tensors(where, read)
+            adapted = adapter.merged(folder, read, _safetensors([beside], stack))
+            yield Tensors(where, read | adapted, adapted.keys())
+        else:
+            yield Tensors(where, read)
 
 
 Read = dict[str, Callable[[], np.ndarray]]
@@ -116,11 +130,12 @@ Read = dict[str, Callable[[], np.ndarray]]
 
 def _reader_of(folder: Path, stack: contextlib.ExitStack) -> tuple[Path, Read]:
     """Return the file or folder of the weights, and what reads them until `stack` is closed."""
-    if (folder / INDEX).exists():
-        return folder, _safetensors(_parts(folder / INDEX), stack)
+    # Whole files before parts, as in transformers: a folder that is saved to again keeps the index of its old parts.
     if (folder / SAFETENSORS).exists():
         return folder / SAFETENSORS, _safetensors([folder / SAFETENSORS], stack)
-    torch = next((folder / name for name in (TORCH_INDEX, TORCH) if (folder / name).exists()), None)
+    if (folder / INDEX).exists():
+        return folder, _safetensors(_parts(folder / INDEX), stack)
+    torch = next((folder / name for name in (TORCH, TORCH_INDEX) if (folder / name).exists()), None)
     if (folder / KERAS).exists() and not (torch and reads_torch()):
         # Some Keras files on the Hub are older than the PyTorch files beside them, and lack the bias of the logits.
         return folder / KERAS, stack.enter_context(_keras(folder / KERAS))
@@ -135,7 +150,10 @@ def _parts(index: Path) -> list[Path]:
     names = read_object(index).get("weight_map")
     if not isinstance(names, dict) or not names or not all(isinstance(name, str) for name in names.values()):
         raise InputError(f"{index} is damaged: weight_map must name the file of each tensor")
-    return [index.with_name(name) for name in sorted(set(names.values()))]
+    files = sorted(set(names.values()))
+    if elsewhere := [name for name in files if Path(name).name in ("", "..") or Path(name).name != name]:
+        raise InputError(f"{index}: weight_map must name files beside it. Received: {shown(elsewhere[0])}")
+    return [index.with_name(name) for name in files]
 
 
 @contextlib.contextmanager
@@ -161,7 +179,7 @@ def _safetensors(files: list[Path], stack: contextlib.ExitStack) -> Read:
     for file in files:
         try:
             opened = stack.enter_context(safe_open(file, "numpy"))
-        except (SafetensorError, OSError) as error:
+        except DAMAGED as error:
             raise InputError(f"{file} is missing or damaged: {error}") from None
         names = opened.keys()  # `opened` is not a mapping
         read |= {name: functools.partial(opened.get_tensor, name) for name in names}
@@ -219,8 +237,9 @@ def _torch(file: Path) -> Read:
         raise InputError(
             f"{file} can be read only with PyTorch 2.10 or later: upgrade it. Received: {torch.__version__}"
         )
+    is_zip = zipfile.is_zipfile(file)  # those of versions before 1.6 are not, and cannot be mapped
     try:
-        tensors = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
+        tensors = torch.load(file, map_location="cpu", weights_only=True, mmap=is_zip)
     except Exception as error:
         reason = next(iter(str(error).splitlines()), "")
         raise InputError(f"{file} is damaged, or holds more than weights: {reason}") from None

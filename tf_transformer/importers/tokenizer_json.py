@@ -8,6 +8,7 @@ from typing import Any
 from sentencepiece import sentencepiece_model_pb2
 
 from tf_transformer.errors import InputError
+from tf_transformer.importers.added_tokens import listed_tokens
 from tf_transformer.importers.folder import read_bytes, read_object, shown
 from tf_transformer.importers.vocabulary import SPACE_MARK
 
@@ -47,7 +48,7 @@ def rebuilt(file: Path) -> bytes:
     proto.pieces.add(piece=UNKNOWN, type=KIND.UNKNOWN)
     proto.pieces.add(piece="<s>", type=KIND.CONTROL)
     proto.pieces.add(piece="</s>", type=KIND.CONTROL)
-    added = {token.get("content") for token in content.get("added_tokens") or () if isinstance(token, dict)}
+    added = {text for token in listed_tokens(content, file) if isinstance(text := token.get("content"), str)}
     for _, piece in sorted(pieces.items()):
         if piece not in (*CONTROL, UNKNOWN) and piece not in added:
             proto.pieces.add(piece=piece, score=scores[piece])
@@ -109,13 +110,14 @@ def _unigram(model: dict[str, Any], file: Path) -> dict[str, float]:
 
 def _by_ids(model: dict[str, Any], file: Path) -> dict[int, str]:
     """Return the pieces by their ids: a BPE writes them, and those of a Unigram are in order."""
-    vocabulary = model.get("vocab")
-    if isinstance(vocabulary, dict):
+    vocabulary, is_bpe = model.get("vocab"), model["type"] == "BPE"
+    if is_bpe and isinstance(vocabulary, dict):
         found = [(id, piece) for piece, id in vocabulary.items()]
-    elif isinstance(vocabulary, list) and all(isinstance(row, list) and len(row) == 2 for row in vocabulary):
+    elif not is_bpe and isinstance(vocabulary, list) and all(isinstance(r, list) and len(r) == 2 for r in vocabulary):
         found = [(id, piece) for id, (piece, _) in enumerate(vocabulary)]
     else:
-        raise InputError(f"{file}: vocab must have the pieces of the model. Received: {shown(vocabulary)}")
+        form = "an object of pieces and ids" if is_bpe else "a list of pieces and scores"
+        raise InputError(f"{file}: vocab of {model['type']} must be {form}. Received: {shown(vocabulary)}")
     if not all(type(id) is int and isinstance(piece, str) for id, piece in found):
         raise InputError(f"{file}: vocab must have an id for each piece")
     pieces = dict(found)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from google.protobuf.message import DecodeError
-from sentencepiece import sentencepiece_model_pb2
+from sentencepiece import SentencePieceProcessor, sentencepiece_model_pb2
 
 from tf_transformer.config.special_tokens import END, PAD, SPECIAL_TOKENS, START, UNKNOWN, UNLIKELY
 from tf_transformer.errors import InputError
@@ -59,7 +59,8 @@ class Vocabulary(NamedTuple):
     def bias(self, theirs: np.ndarray, banned: Collection[int] = ()) -> np.ndarray:
         """Return the bias of the logits [V] in our order.
 
-        It is `UNLIKELY` for missing tokens, for the start token, and for `banned` ones, ids in this vocabulary.
+        It is `UNLIKELY` for missing tokens, for the start token, and for `banned` ones, ids in this vocabulary. The
+        end is never banned, and the search itself can ban the unknown token (`decoding.ban_unknown`).
         """
         ours = np.append(theirs, np.float32(UNLIKELY))
         ours[[id for id in banned if id not in (self.end, self.unknown) and id < len(theirs)]] = UNLIKELY
@@ -114,7 +115,15 @@ def filled(pieces: dict[int, str], size: int, folder: Path) -> list[str]:
         )
     if size > MOST_PIECES:
         raise InputError(f"{folder}: a model of {size} pieces is too large")
-    return [pieces.get(i, f"<unused_{i}>") for i in range(size)]
+    taken = set(pieces.values())
+    return [pieces.get(i) or other_than(taken, f"<unused_{i}>") for i in range(size)]
+
+
+def other_than(taken: Collection[str], text: str) -> str:
+    """Return a text that is not taken: the given one, or it in as many brackets as it needs."""
+    while text in taken:
+        text = f"<{text}>"
+    return text
 
 
 def as_words(pieces: dict[int, str], added: Mapping[str, AddedToken], folder: Path) -> tuple[dict[int, str], set[str]]:
@@ -122,10 +131,11 @@ def as_words(pieces: dict[int, str], added: Mapping[str, AddedToken], folder: Pa
 
     transformers cuts text at such words wherever they are; SentencePiece does so where they begin a word.
     """
-    words = {}
+    words, taken = {}, set(pieces.values())
     for text, token in added.items():
         marked = SPACE_MARK + text.strip().replace(" ", SPACE_MARK)
-        words[token.id] = text if marked in pieces.values() else marked
+        words[token.id] = text if marked in taken else marked
+        taken.add(marked)
     if words:
         shown = ", ".join(sorted(added)[:5])
         log.warning("%s: the added words %s are tokens only where they begin a word of the text", folder, shown)
@@ -156,7 +166,7 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
     `>>de<<`: `Tokenizer` reads them at its beginning.
 
     Raises:
-        InputError: `model` is not a SentencePiece model.
+        InputError: `model` is not a SentencePiece model, or pieces are empty or equal.
     """
     proto = parsed(model, name)
     kind = sentencepiece_model_pb2.ModelProto.SentencePiece
@@ -166,17 +176,15 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
     taken = {*ordinary, *own}
     pieces = []
     for i in range(SPECIAL_TOKENS):
-        text = special[i]
-        while text in taken:  # a vocabulary may have such a word as an ordinary one
-            text = f"<{text}>"
+        text = other_than(taken, special[i])  # a vocabulary may have such a word as an ordinary one
         pieces.append(kind(piece=text, score=0.0, type=kind.UNKNOWN if i == UNKNOWN else kind.CONTROL))
     for text in ordinary:
-        if text in own and text not in vocabulary.control:
-            pieces.append(own.pop(text))
-        else:
+        piece = own.pop(text, None)
+        if piece is None or text in vocabulary.control or text in vocabulary.words:
             foreign = kind.USER_DEFINED if text in vocabulary.words else kind.UNUSED
             type = kind.CONTROL if text in vocabulary.control else foreign
-            pieces.append(kind(piece=text, score=0.0, type=type))
+            piece = kind(piece=text, score=0.0, type=type)
+        pieces.append(piece)
     pieces += own.values()
     ours = sentencepiece_model_pb2.ModelProto()
     ours.CopyFrom(proto)
@@ -186,4 +194,9 @@ def rewritten(model: bytes, vocabulary: Vocabulary, name: str) -> bytes:
     spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = PAD, UNKNOWN, START, END
     spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = (piece.piece for piece in pieces[:SPECIAL_TOKENS])
     spec.vocab_size = len(pieces)
-    return ours.SerializeToString()
+    written = ours.SerializeToString()
+    try:
+        SentencePieceProcessor(model_proto=written)
+    except (RuntimeError, ValueError) as error:
+        raise InputError(f"{name} and the vocabulary make no SentencePiece model: {error}") from None
+    return written

@@ -160,6 +160,9 @@ class RunDirectory(Described):
             new["training"]["init_from"] = old["training"]["init_from"]
         else:
             new["training"]["init_from"] = os.path.abspath(start)
+        rules = new["tokenizer"]["normalization"]
+        if rules and os.path.abspath(rules) == old["tokenizer"]["normalization"]:
+            new["tokenizer"]["normalization"] = os.path.abspath(rules)
         return [
             f"{section}.{key} was {before!r}, is {new[section][key]!r}"
             for section, settings in old.items()

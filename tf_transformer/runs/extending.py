@@ -8,7 +8,7 @@ import numpy as np
 from tf_transformer.config import override
 from tf_transformer.config.special_tokens import SPECIAL_TOKENS, UNLIKELY
 from tf_transformer.runs import checkpoints
-from tf_transformer.runs.directory import RunDirectory, write_run
+from tf_transformer.runs.directory import CHECKPOINTS, RunDirectory, new_id, write_run
 from tf_transformer.runs.extension import check_extension
 from tf_transformer.runs.weights import load, weights
 from tf_transformer.storage.atomic import atomic_write
@@ -63,11 +63,16 @@ def extend(
 
     has_bias = bool(languages) or model.output_bias is not None
 
+    parameters = 0
+
     def larger() -> Iterator[tuple[str, np.ndarray]]:
+        nonlocal parameters
         if has_bias:
             bias = np.zeros(sides[1].vocab_size, np.float32) if model.output_bias is None else model.output_bias.numpy()
             never = np.array([token.is_language for token in tokens[1]], bool)
-            yield BIAS, np.concatenate([bias, np.where(never, np.float32(UNLIKELY), _means(bias, tokens[1], 0))])
+            bias = np.concatenate([bias, np.where(never, np.float32(UNLIKELY), _means(bias, tokens[1], 0))])
+            parameters += bias.size
+            yield BIAS, bias
         for name, weight in weights(model).items():
             if name == BIAS:
                 continue
@@ -75,6 +80,7 @@ def extend(
             if name in OF_TOKENS:
                 side, axis = OF_TOKENS[name]
                 array = np.concatenate([array, _means(array, tokens[side], axis)], axis)
+            parameters += array.size
             yield name, array
 
     sizes = {
@@ -84,15 +90,17 @@ def extend(
     config = override(
         run.config, {"model": {**sizes, "output_bias": has_bias}, "training": {"ema_decay": 0.0, "lora_rank": 0}}
     )
-    facts = run.facts() | {
-        "languages": [*run.languages, *languages],
-        "extended": {"run": str(run.path.resolve()), "languages": dict(languages), "pieces": [*map(len, pieces)]},
-    }
+    id = new_id()
     with atomic_write(Path(output)) as beside:
         beside.mkdir()
-        id = write_run(beside, config, tokenizers, facts)
         state = checkpoints.state_of(run.best_checkpoint())
-        checkpoints.write(RunDirectory(beside).checkpoints, state["step"], larger(), {"run": id})
+        checkpoints.write(beside / CHECKPOINTS, state["step"], larger(), {"run": id})
+        facts = run.facts() | {
+            "parameters": parameters,
+            "languages": [*run.languages, *languages],
+            "extended": {"run": str(run.path.resolve()), "languages": dict(languages), "pieces": [*map(len, pieces)]},
+        }
+        write_run(beside, config, tokenizers, facts, id)
     return RunDirectory(output)
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ def atomic_write(place: Path) -> Iterator[Path]:
     """
     created = [folder for folder in place.parents if not folder.exists()]
     place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_name(f".{place.name}.{os.getpid()}")
+    beside = _beside(place.parent, place.name)
     _remove(beside, ignore_errors=False)  # left by a killed process with the same id, as in a container
     try:
         yield beside
@@ -33,6 +34,11 @@ def atomic_write(place: Path) -> Iterator[Path]:
         if isinstance(error, OSError) and str(error.filename or beside).startswith(str(beside)):
             error.filename = str(place)
         raise
+
+
+def _beside(folder: Path, name: str) -> Path:
+    """Return a temporary path of this process. In containers on several machines, ids of processes are often equal."""
+    return folder / f".{name}.{socket.gethostname()}.{os.getpid()}"
 
 
 def refuse_existing(place: Path, option: str = "--output") -> None:
@@ -77,7 +83,7 @@ class LocalFolder:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file, replacing any file of the same name."""
-        beside = self.beside / f".{name}.{os.getpid()}"
+        beside = _beside(self.beside, name)
         try:
             beside.write_bytes(content)
             beside.replace(self.path / name)

@@ -154,7 +154,8 @@ def _spellings(character: str) -> set[str]:
 
 
 def _written(rules: dict[str, str]) -> str:
-    return "".join(f"{_codes(before)}\t{_codes(after)}\n" for before, after in rules.items())
+    """Write rules in an order of their own, because that of sets differs from process to process."""
+    return "".join(f"{_codes(before)}\t{_codes(after)}\n" for before, after in sorted(rules.items()))
 
 
 def _codes(text: str) -> str:

@@ -66,12 +66,14 @@ def start_of(config: Config, path: Path, resumed: RunDirectory | None, machines:
     if resumed:
         config = _with_what_stays(config, resumed)
     prepared = config.data.prepared
-    read = Prepared(prepared).config["data"] if prepared else NEW["data"]
+    there = Prepared(prepared).config if prepared else None
+    read = there["data"] if there else NEW["data"]
     for name in NEW["data"]:
         if getattr(config.data, name) is None:
             config = override(config, {"data": {name: read[name]}})
     if config.tokenizer.normalization is None and not (config.tokenizer.file or config.training.init_from):
-        config = override(config, {"tokenizer": {"normalization": DEFAULT_NORMALIZATION}})
+        normalization = (there and there["tokenizer"]["normalization"]) or DEFAULT_NORMALIZATION
+        config = override(config, {"tokenizer": {"normalization": normalization}})
     if resumed:
         _refuse_other_settings(resumed, config)
     base = None
@@ -145,8 +147,10 @@ def _with_absolute_paths(config: Config) -> Config:
         ("training", "init_from"): config.training.init_from,
         ("data", "prepared"): config.data.prepared,
     }
-    if config.tokenizer.normalization not in NORMALIZATIONS:
-        files["tokenizer", "normalization"] = config.tokenizer.normalization
+    normalization = config.tokenizer.normalization
+    # A corpus and a run may have it from a file that is not needed any more.
+    if normalization not in NORMALIZATIONS and Path(normalization or "").is_file():
+        files["tokenizer", "normalization"] = normalization
     layers = [{section: {key: os.path.abspath(path)}} for (section, key), path in files.items() if path is not None]
     config = override(config, *layers)
     return dataclasses.replace(config, data=with_absolute_paths(config.data))

@@ -126,7 +126,7 @@ class Prepared:
     def refuse_differences(self, data: DataConfig, tokenizer: TokenizerConfig) -> None:
         """Raise InputError if training needs other settings than the corpus was prepared with."""
         wanted = {"data": dataclasses.asdict(data), "tokenizer": dataclasses.asdict(tokenizer)}
-        if tokenizer.normalization is not None:
+        if tokenizer.normalization not in (None, self._of("tokenizer")["normalization"]):  # not as the corpus calls it
             wanted["tokenizer"]["normalization"] = name_of(tokenizer.normalization)
         differences = [
             f"{section}.{key} was {before!r}, is {wanted[section][key]!r}"

@@ -3,7 +3,7 @@
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,21 +96,29 @@ class Hashing:
         return task.number, len(rows), digest
 
 
-def duplicates_in(files: Iterable[Path]) -> list[np.ndarray]:
+def duplicates_in(files: Sequence[Path]) -> list[np.ndarray]:
     """Return, for each chunk, which of its pairs equal an earlier pair of the same or an earlier chunk, as packed bits.
 
-    The hashes are compared in parts, which bounds the memory.
+    The hashes are compared in parts, which bounds the memory. One file is open at a time, because a system lets a
+    process open a thousand or even fewer.
 
     Args:
         files: the files of the hashes of the chunks, in the order of the chunks.
     """
-    chunks = [np.load(file, mmap_mode="r") for file in files]
-    parts = max(1, sum(map(len, chunks)) // AT_ONCE)
-    cuts = [[0, *np.searchsorted(chunk["high"], bounds(parts)), len(chunk)] for chunk in chunks]
-    found = [packed_bits(len(chunk), np.empty(0, np.intp)) for chunk in chunks]
+    lengths = [len(_mapped(file)) for file in files]
+    parts = max(1, sum(lengths) // AT_ONCE)
+    inner = [np.searchsorted(_mapped(file)["high"], bounds(parts)) for file in files]
+    cuts = [[0, *places, length] for places, length in zip(inner, lengths, strict=True)]
+    found = [packed_bits(length, np.empty(0, np.intp)) for length in lengths]
     for part in range(parts):
-        slices = [np.array(chunk[cut[part] : cut[part + 1]]) for chunk, cut in zip(chunks, cuts, strict=True)]
+        slices = [np.array(_mapped(file)[cut[part] : cut[part + 1]]) for file, cut in zip(files, cuts, strict=True)]
         for number, rows in enumerate(repeated(slices)):
             if len(rows):
-                found[number] |= packed_bits(len(chunks[number]), rows)
+                found[number] |= packed_bits(lengths[number], rows)
     return found
+
+
+def _mapped(file: Path) -> np.ndarray:
+    """Return the hashes in a file, which is open as long as the array is there."""
+    mapped: np.ndarray = np.load(file, mmap_mode="r")
+    return mapped

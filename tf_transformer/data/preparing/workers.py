@@ -14,6 +14,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tf_transformer.errors import InputError
@@ -23,8 +24,12 @@ Result = TypeVar("Result")
 
 
 def child_environment() -> dict[str, str]:
-    """Return the environment of a Python process that finds the same modules as this one."""
-    return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    """Return the environment of a Python process that finds the same modules as this one.
+
+    It looks for none in its working folder, where a user's own `copy.py` may lie. This package is found in any case.
+    """
+    folders = [*filter(None, sys.path), str(Path(__file__).parents[3])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1"}
 
 
 class Workers:
@@ -46,7 +51,8 @@ class Workers:
         for process in self._started:
             process.kill()
         for process in self._started:
-            with process:  # closes its pipes and waits
+            # Its pipes are closed and it is awaited. A task that it has not read may be left in one of them.
+            with contextlib.suppress(BrokenPipeError), process:
                 pass
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
@@ -97,7 +103,7 @@ class Workers:
         except (EOFError, pickle.UnpicklingError):
             error = InputError(
                 f"a worker process ended (exit code {process.wait()}), perhaps for lack of memory: run the same "
-                "command again, with fewer --workers, to continue"
+                "command again, or prepare the text with fewer --workers"
             )
         finally:
             self._idle.put(process)
