@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 CODE = """
 import logging, sys, time
 from tf_transformer.commands.common.surviving_output import surviving_output
@@ -28,3 +30,34 @@ def test_what_is_read_is_written_as_ever():
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
     assert done.stdout.splitlines()[-2:] == ["99999", "the end"]
     assert done.stderr == "work is done\n"
+
+
+BREAKS = """
+import argparse, os, sys
+from tf_transformer.commands.main import run_command
+
+def prints(options):
+    for number in range(100_000):
+        print(number, flush=number < 3)
+
+def writes_to_another_program(options):
+    reading, writing = os.pipe()
+    os.close(reading)
+    os.write(writing, b"a")
+
+print("0", flush=True)
+sys.exit(run_command(argparse.Namespace(run=RUN)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("run", "code", "said"),
+    [("prints", 0, ""), ("writes_to_another_program", 2, "tf-transformer: error: Broken pipe\n")],
+)
+def test_only_a_reader_of_the_output_may_end_a_command_in_silence(run, code, said):
+    command = [sys.executable, "-c", BREAKS.replace("RUN", run)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "0\n"
+    if code == 0:
+        process.stdout.close()
+    assert (process.wait(60), process.stderr.read()) == (code, said)

@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import select
 import sys
 from types import ModuleType
 
@@ -83,12 +84,12 @@ def run_command(options: argparse.Namespace) -> int:
         sys.stdout.flush()
     except InputError as error:
         return _fail(str(error))
-    except BrokenPipeError:
-        # The reader has gone, as `head` does.
-        _discard_output()
     except OSError as error:
-        # No space, no permission: named by the system, with the file.
+        is_read = not (isinstance(error, BrokenPipeError) and _reader_has_gone())
         _discard_output()
+        if not is_read:  # as `head` goes
+            return 0
+        # No space, no permission: named by the system, with the file.
         reason = error.strerror or str(error)
         return _fail(f"{error.filename}: {reason}" if error.filename else reason)
     except KeyboardInterrupt:
@@ -104,6 +105,14 @@ def _fail(message: str) -> int:
         message = f"{message[: LONGEST // 2]} … {message[-LONGEST // 2 :]}"
     print(f"tf-transformer: error: {message}", file=sys.stderr)
     return 2
+
+
+def _reader_has_gone() -> bool:
+    """Say whether nobody reads standard output, or what is said of errors, any more."""
+    watched = select.poll()
+    for descriptor in (1, 2):
+        watched.register(descriptor, 0)
+    return bool(watched.poll(0))
 
 
 def _discard_output() -> None:
