@@ -121,6 +121,12 @@ def test_text_without_markup(text: str, rest: str) -> None:
     assert stripped(text).text == rest
 
 
+@pytest.mark.parametrize("name", ["title", "main", "blockquote", "figcaption", "button", "summary", "h1", "td", "form"])
+def test_tags_of_blocks_separate_words(name: str) -> None:
+    assert stripped(f"<{name}>Save</{name}><{name} x=1>Cancel</{name}>").text == "Save Cancel"
+    assert stripped(f"<{name}x>un</{name}x>able").text == "unable"
+
+
 LINKS = {0: 5, 1: 4, 2: 0, 3: 1, 4: 1, 5: 2, 6: 3}
 """▁the ▁red ▁hou se ▁is ▁old -> ▁alt ▁ist ▁das ▁rot e ▁Hau s"""
 

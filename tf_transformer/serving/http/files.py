@@ -37,13 +37,25 @@ class OpenFile(Protocol):
         """Return the file with translations, and how many texts stay, because their tags could not be put back."""
 
 
+class OpenPage(Protocol):
+    """A page whose texts are translated."""
+
+    texts: list[str]
+    """as those of a file"""
+
+    def written(self, translations: Iterable[str]) -> str:
+        """Return the page with translations."""
+
+
 class FileKinds(NamedTuple):
-    """The files that can be translated."""
+    """The files and pages that can be translated."""
 
     endings: tuple[str, ...]
-    """of their names"""
+    """of the names of the files; where there are none, files are refused"""
     open: Callable[[str, bytes, str | None, str], OpenFile]
     """is given the name, the content, and the codes of source, if it is known, and target; raises InputError"""
+    page: Callable[[str], OpenPage]
+    """is given a page, or a part of one, that is sent as text"""
 
 
 class Files:
