@@ -37,7 +37,9 @@ def ask(client, direction):
     """Asks for translations of English."""
 
     def asked(status=200, path="/translate", **fields):
-        response = client.post(path, json={"source": "en", "target": "de"} | fields)
+        # The client would not write half of an emoji.
+        body = json.dumps({"source": "en", "target": "de"} | fields)
+        response = client.post(path, content=body, headers={"Content-Type": "application/json"})
         assert response.status_code == status, response.text
         return response.json()
 
@@ -76,6 +78,14 @@ def test_curl(languages_served, kind):
     # The texts are short, and taken to be in the language of both together.
     assert len({one["language"] for one in answer["detectedLanguage"]}) == 1
     assert len(answer["translatedText"]) == 2
+
+
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_half_an_emoji_is_read_as_bad_utf8(ask, form):
+    body = {"source": "en", "target": "de", "q": "a b \ud83d", "format": form}
+    wanted = ask(**body | {"q": "a b \ufffd\ufffd\ufffd"})
+    assert ask(**body) == wanted
+    assert ask(**body | {"source": "de"})["translatedText"] == "a b ?"
 
 
 def test_texts_and_lists(ask, exported):
@@ -319,7 +329,9 @@ def test_a_limit_is_one_of_each_minute(tmp_path):
     assert let == [True, True, False, True, False, True]
 
 
-@pytest.mark.parametrize("text", ["", "# none\n", "key many", "key 0", "key 1 2", "twice\ntwice 3"], ids=repr)
+@pytest.mark.parametrize(
+    "text", ["", "# none\n", "key many", "key 0", "key " + "1" * 5_000, "key 1 2", "twice\ntwice 3"]
+)
 def test_files_without_good_keys(tmp_path, text):
     (tmp_path / "keys").write_text(text)
     with pytest.raises(InputError):
