@@ -1,5 +1,6 @@
 """LibreTranslate's API, by its clients, and by requests as they send them."""
 
+import asyncio
 import html
 import json
 import re
@@ -20,6 +21,7 @@ from tf_transformer.serving.http.texts import Texts
 from tf_transformer.serving.keys import Keys
 from tf_transformer.serving.languages import Languages
 from tf_transformer.serving.limits import Refused
+from tf_transformer.text.placing import restored
 from tf_transformer.text.with_markup import WithMarkup
 
 ENGLISH, GERMAN = "Her friend buys a small chair.", "Der Hund kauft einen Stuhl."
@@ -117,6 +119,19 @@ def test_markup_stays(ask, exported, blocks):
     ).replace("<img/>", KEPT)
     page = "".join(map("".join, blocks))
     assert ask(q=[page], format="html", api_key=None) == {"translatedText": [wanted]}
+
+
+def test_markup_is_put_back_outside_the_event_loop(ask, monkeypatch):
+    """In it, a long text would hold up all other requests."""
+    loops = []
+
+    def noted(*given):
+        loops.append(asyncio._get_running_loop())
+        return restored(*given)
+
+    monkeypatch.setattr("tf_transformer.serving.http.texts.restored", noted)
+    ask(q="a <b>b</b> c", format="html")
+    assert loops == [None]
 
 
 def test_references_are_text(ask, exported):
