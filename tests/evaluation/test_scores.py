@@ -30,6 +30,14 @@ def test_bleu_is_what_its_definition_gives_by_hand(translation, reference, token
     assert scores.sentences == 1
 
 
+@pytest.mark.parametrize("tokenize", ["auto", "none"])
+def test_no_sentence_is_refused(tokenize):
+    with pytest.raises(InputError, match="^there is no sentence to score"):
+        score([], [], tokenize)
+    with pytest.raises(InputError, match="^there is no sentence to score"):
+        compare([], [], [], tokenize)
+
+
 @pytest.mark.parametrize(
     ("language", "tokenize"),
     [

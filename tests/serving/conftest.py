@@ -19,6 +19,8 @@ from starlette.testclient import TestClient
 
 from tests.conftest import MILLISECONDS, unpack
 from tf_transformer.commands.main import main
+from tf_transformer.commands.serve import KINDS
+from tf_transformer.serving.http.files import FileKinds
 from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.limits import Limits
 from tf_transformer.serving.metrics import Metrics
@@ -202,7 +204,9 @@ def model(copy_export) -> ServedModel:
 
 @pytest.fixture(scope="session")
 def client(model):
-    with TestClient(make_app(model), raise_server_exceptions=False) as client:
+    """Of a server that refuses files."""
+    kinds = FileKinds(*KINDS)._replace(endings=())
+    with TestClient(make_app(model, kinds=kinds), raise_server_exceptions=False) as client:
         yield client
 
 

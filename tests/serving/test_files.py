@@ -1,5 +1,6 @@
 """Files that are translated by LibreTranslate's API."""
 
+import dataclasses
 import json
 import random
 import shutil
@@ -15,6 +16,7 @@ from tf_transformer.serving.http import files
 from tf_transformer.serving.http.files import FileKinds
 from tf_transformer.serving.http.form import _parts
 from tf_transformer.serving.http.rest import make_app
+from tf_transformer.serving.http.texts import Texts
 from tf_transformer.serving.keys import Keys
 from tf_transformer.text.with_markup import WithMarkup
 
@@ -64,6 +66,41 @@ def test_a_long_file_is_translated_piece_by_piece(send, exported):
     [wanted] = exported.translate_strings([lines[-1]])
     text = send("a.txt", "\n".join([*lines, ""]))[1].text.split("\n")
     assert len(text) == 81 and text[-2] == wanted and text[-1] == ""
+
+
+def test_each_batch_of_a_file_has_its_own_time(send, model, monkeypatch):
+    asked = []
+    predict = Texts.predict
+
+    async def noted(self, request, version, signature, sentences, *more):
+        asked.append(len(sentences))
+        return await predict(self, request, version, signature, sentences, *more)
+
+    monkeypatch.setattr(Texts, "predict", noted)
+    monkeypatch.setattr(model, "limits", dataclasses.replace(model.limits, max_sentences=200))
+    lines = [" ".join("abcdefgh"[: 1 + i % 8]) for i in range(20)]
+    send("a.txt", "\n".join(lines))
+    at_once = model.limits.max_batch_tokens // 16
+    assert sum(asked) == 20 and max(asked) == at_once < 20
+
+
+@pytest.mark.parametrize(
+    ("said", "scheme"),
+    [
+        ("https", "https"),
+        ("HTTPS", "https"),
+        ("https, http", "https"),
+        ("http", "http"),
+        (None, "http"),
+        ("file", "http"),
+    ],
+)
+def test_the_link_has_the_scheme_that_a_proxy_says(send, said, scheme):
+    send.client.headers |= {"X-Forwarded-Proto": said} if said else {}
+    answer = send.client.post(
+        "/translate_file", data={"source": "en", "target": "en"}, files={"file": ("a.txt", b"a")}
+    ).json()
+    assert answer["translatedFileUrl"].startswith(f"{scheme}://testserver/download_file/")
 
 
 def test_what_is_in_the_target_language_stays(send):

@@ -62,6 +62,13 @@ def test_an_unknown_language_is_refused_alone(client):
     assert "target_language" in answer["error"] and "did you mean 'deu_Latn'" in answer["error"]
 
 
+def test_a_language_that_is_not_given_is_asked_for(client):
+    answer = client.post("/v1/models/nllb:translate", json={"text": ENGLISH, "source_language": None})
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("give 'source_language', one of ")
+    assert "eng_Latn" in answer.json()["error"]
+
+
 def test_languages_count_as_no_tokens(client):
     rows = [row("a", "eng_Latn", "deu_Latn")] * 20
     status, _ = predict(client, {"instances": rows, "signature_name": "translate_to"}, PATH)

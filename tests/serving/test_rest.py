@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import dataclasses
+import gzip
 import json
 import subprocess
 import sys
@@ -190,6 +192,38 @@ def test_half_a_surrogate_is_read_as_bad_utf8(client, copy_export):
     text = tf.constant([b"\xed\xa0\x80 a", b"a b c"])
     wanted = tf.saved_model.load(str(copy_export)).signatures["serving_default"](text=text)["translation"]
     assert [row["translation"].encode() for row in answer["predictions"]] == wanted.numpy().tolist()
+
+
+@pytest.mark.parametrize("path", ["/v1/models/copy:translate", "/page/translate"])
+def test_half_an_emoji_in_a_text_is_read_as_bad_utf8(client, path):
+    headers = {"Content-Type": "application/json"}
+    found, wanted = (
+        client.post(path, content=json.dumps({"text": f"half an emoji {end}"}), headers=headers)
+        for end in ("\ud83d", 3 * "\ufffd")
+    )
+    assert found.status_code == 200 and found.json() == wanted.json()
+
+
+BODY = json.dumps({"instances": [TEXT]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("packing", "body", "status", "part"),
+    [
+        ("gzip", gzip.compress(BODY), 200, ""),
+        ("GZIP", gzip.compress(BODY), 200, ""),
+        ("identity", BODY, 200, ""),
+        ("gzip", BODY, 400, "the body is not gzip"),
+        ("gzip", gzip.compress(BODY)[:-9], 400, "the body is not complete gzip"),
+        ("gzip", gzip.compress(BODY + bytes(10_000_000)), 413, "the body may have at most 20000 bytes"),
+        ("br", BODY, 415, "send the body without Content-Encoding, or packed by gzip. Received: br"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_body_may_be_packed_by_gzip(client, monkeypatch, model, packing, body, status, part):
+    monkeypatch.setattr(model, "limits", dataclasses.replace(model.limits, max_body=20_000))
+    answer = client.post("/v1/models/copy:predict", content=body, headers={"Content-Encoding": packing})
+    assert answer.status_code == status and part in answer.json().get("error", "")
 
 
 def test_it_says_what_it_serves(client):

@@ -1,6 +1,7 @@
 """Versions that come, go and are broken."""
 
 import asyncio
+import errno
 import logging
 import os
 import shutil
@@ -11,7 +12,7 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
-from tests.serving.conftest import SENTENCES, metric, translate, wait_for
+from tests.serving.conftest import SECONDS, SENTENCES, metric, translate, wait_for
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.export.saved_model import export
@@ -183,6 +184,74 @@ def test_a_broken_newest_version_leaves_the_one_below(versions, tmp_path, caplog
     versions(3, "three")
     asyncio.run(model.refresh())
     assert model.version.word == "three" and not model.version.is_closed
+
+
+@pytest.fixture
+def unreadable(monkeypatch):
+    """The folders that cannot be read, with what the system says."""
+    errors = {}
+
+    def check(folder):
+        if error := errors.get(folder.name):
+            raise error
+        return (folder / "saved_model.pb").exists()
+
+    class Fake(FakeVersion):
+        def __init__(self, folder, *more):
+            check(folder)
+            super().__init__(folder, *more)
+
+    monkeypatch.setattr("tf_transformer.serving.versions.is_export", check)
+    monkeypatch.setattr("tf_transformer.serving.model.Version", Fake)
+    return errors
+
+
+OS_ERRORS = [PermissionError(errno.EACCES, "Permission denied"), OSError(errno.ESTALE, "Stale file handle")]
+
+
+@pytest.mark.parametrize("error", OS_ERRORS, ids=str)
+def test_a_version_that_cannot_be_read_is_passed_over_until_it_can(versions, unreadable, tmp_path, caplog, error):
+    for number, word in ((1, "one"), (2, "two")):
+        versions(number, word)
+    unreadable["2"] = error
+    model = ServedModel(tmp_path, "copy", Limits(), Metrics())
+    assert model.version.word == "one"
+    assert errors_of(caplog) == [f"version 2 is skipped: cannot read {tmp_path / '2'}: {error.strerror}"]
+    asyncio.run(model.refresh())
+    assert len(errors_of(caplog)) == 1
+    del unreadable["2"]
+    versions(2, "second")
+    asyncio.run(model.refresh())
+    assert model.version.word == "second"
+    unreadable["2"] = error  # what is served stays
+    asyncio.run(model.refresh())
+    assert model.version.word == "second"
+    unreadable["3"] = error
+    versions(3, "three")
+    asyncio.run(model.refresh())
+    assert model.version.word == "second"
+    assert errors_of(caplog)[-1].startswith("version 2 is still served: cannot read")
+    unreadable["1"] = error
+    with pytest.raises(InputError, match="cannot read"):
+        ServedModel(tmp_path, "copy", Limits(), Metrics())
+
+
+def test_the_search_for_versions_goes_on_after_any_error(versions, unreadable, tmp_path, caplog):
+    versions(1, "one")
+    model = ServedModel(tmp_path, "copy", Limits(), Metrics())
+    unreadable[tmp_path.name] = OS_ERRORS[1]
+
+    async def watch():
+        watching = asyncio.create_task(model.watch(0.001))
+        await asyncio.sleep(0.1)
+        assert len(errors_of(caplog)) == 1 and errors_of(caplog)[0].startswith("version 1 is still served")
+        versions(2, "two")
+        del unreadable[tmp_path.name]
+        while model.version.word == "one":
+            await asyncio.sleep(0.001)
+        watching.cancel()
+
+    asyncio.run(asyncio.wait_for(watch(), SECONDS))
 
 
 def test_where_none_can_be_loaded_the_newest_says_why(versions, tmp_path, caplog):

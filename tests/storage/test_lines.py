@@ -50,5 +50,13 @@ def test_a_file_without_line_feeds_is_not_read_to_its_end(tmp_path: Path) -> Non
         by_decoding(path)
 
 
+@pytest.mark.parametrize(("wrong", "message"), [(b"\xff", "not UTF-8"), (b"a" * 12, "a line has at most")])
+@pytest.mark.parametrize("first", [1, 101])
+def test_lines_are_numbered_from_the_first_number(monkeypatch, wrong: bytes, message: str, first: int) -> None:
+    monkeypatch.setattr(lines, "LONGEST", 11)
+    with pytest.raises(InputError, match=f"^f, line {first + 1}: {message}"):
+        list(decoded([b"a\n", wrong], "f", first))
+
+
 def test_lines_of_other_kinds_are_decoded_as_well() -> None:
     assert list(decoded(io.BytesIO(b"a\r\nb"), "x")) == list(decoded([b"a\n", b"b"], "x")) == ["a", "b"]

@@ -66,6 +66,15 @@ def test_of_another_user_a_live_lock_holds_and_a_dead_one_does_not(tmp_path):
     assert not (folder / LOCK).exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_folder_that_cannot_be_written_to_is_called_so(tmp_path):
+    code = HOLD.replace("with ", "import os\nos.setuid(65534)\nwith ", 1)
+    for parent in (tmp_path, *tmp_path.parents[:3]):
+        parent.chmod(parent.stat().st_mode | 0o755)
+    refused = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    assert refused.stderr.splitlines()[-1] == f"PermissionError: [Errno 13] Permission denied: '{tmp_path / LOCK}'"
+
+
 def test_the_same_process_cannot_hold_it_twice(tmp_path):
     with sole_writer(tmp_path), pytest.raises(InputError, match=f"process {os.getpid()}"), sole_writer(tmp_path):
         pytest.fail("two writers")

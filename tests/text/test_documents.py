@@ -4,6 +4,7 @@ import re
 import sys
 import tracemalloc
 
+import langcodes
 import pytest
 import sentencex  # noqa: F401
 from hypothesis import example, given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from tf_transformer.commands.main import main
 from tf_transformer.data.corpora import copy_task
-from tf_transformer.text.documents import Cutter, halves, joined, parts_of, segmenter, translated_lines
+from tf_transformer.text.documents import TWO_LETTERS, Cutter, halves, joined, parts_of, segmenter, translated_lines
 from tf_transformer.text.markup import markup_spans, stripped
 
 TEXT = st.text(st.sampled_from("ab .!?,;:\t\u3000\u00a0。，\"'()\r漢ж") | st.characters(codec="utf-8"), max_size=60)
@@ -48,6 +49,24 @@ def test_what_is_too_long_is_cut_and_not_lost(text, most):
     parts = [sentence.text for sentence in line.sentences]
     assert all(0 < len(part) <= most or halves(part) is None for part in parts)  # one sign is not cut
     assert joined(line, parts) == text
+
+
+@pytest.mark.parametrize("language", ["de", "deu", "ger", "deu_Latn", "de-AT", "de_AT", "DE", "gsw_Latn"])
+def test_a_language_may_be_named_in_any_way(language):
+    text = "Am 3. Mai kommt Dr. Maier bzw. Hr. Schmidt. "
+    assert [*segmenter(language)(text + "Ja.")] == [text, "Ja."]
+    assert len([*segmenter("en")(text)]) > 1
+
+
+def test_codes_of_three_letters_are_those_of_the_standard():
+    for three, two in TWO_LETTERS.items():
+        assert langcodes.standardize_tag(three, macro=True) == two
+
+
+@pytest.mark.parametrize("language", ["first", "one thing", "", "\ud83d", ">>de<<"])
+def test_text_of_an_unknown_language_is_cut_as_english_is(language):
+    text = "Dr. Smith is here. He waits."
+    assert [*segmenter(language)(text)] == [*segmenter("en")(text)] == ["Dr. Smith is here. ", "He waits."]
 
 
 @pytest.mark.parametrize("text", ["Plan A\u00a0.", "A\u2003. B", "Siehe Teil B\u202f. Ende."])

@@ -1,5 +1,7 @@
 """Markup is found, taken out, and put back where attention points."""
 
+import itertools
+import random
 import re
 import unicodedata
 from pathlib import Path
@@ -119,6 +121,12 @@ def test_what_is_no_markup(text: str) -> None:
 )
 def test_text_without_markup(text: str, rest: str) -> None:
     assert stripped(text).text == rest
+
+
+@pytest.mark.parametrize("name", ["title", "main", "blockquote", "figcaption", "button", "summary", "h1", "td", "form"])
+def test_tags_of_blocks_separate_words(name: str) -> None:
+    assert stripped(f"<{name}>Save</{name}><{name} x=1>Cancel</{name}>").text == "Save Cancel"
+    assert stripped(f"<{name}x>un</{name}x>able").text == "unable"
 
 
 LINKS = {0: 5, 1: 4, 2: 0, 3: 1, 4: 1, 5: 2, 6: 3}
@@ -263,6 +271,31 @@ def test_characters_are_counted_as_they_were_before_normalisation(
     text: str, tokens: list[str], ends: list[int]
 ) -> None:
     assert token_ends(tokens, text) == ends
+
+
+@pytest.mark.parametrize("seed", range(11))
+def test_characters_of_long_texts_are_counted_up_to_the_ends_of_words(seed: int) -> None:
+    of_word = random.Random(seed)
+    words = []
+    for _ in range(97):
+        letters = of_word.choices("etaoinshrdlu", k=of_word.randint(1, 11))
+        if of_word.random() < 0.3:
+            letters.insert(of_word.randint(0, len(letters)), of_word.choice("ﬁﬃ…½™①㎏ﷺ"))
+        words.append("".join(letters))
+    tokens = ["▁" + "".join(unicodedata.normalize("NFKC", word).split()) for word in words]
+    ends = list(itertools.accumulate(map(len, words)))
+    found = token_ends(tokens, " ".join(words))
+    # Beside what becomes several letters, as in "ﬃn", it may be one of several places.
+    assert all(abs(one - other) < 4 for one, other in zip(found, ends, strict=True))
+    assert sum(map(int.__ne__, found, ends)) < 5
+
+
+@pytest.mark.parametrize("text", ["ﬁ aaaaaaa aaaa ", "① 10000000000000000 ", "ﷺ ", "ﬁ"])
+def test_texts_that_repeat_themselves_are_counted_in_linear_time(text: str) -> None:
+    """If they were not, this would take hours."""
+    text *= 50_000 // len(text)
+    tokens = ["▁" + "".join(unicodedata.normalize("NFKC", word).split()) for word in text.split()]
+    assert token_ends(tokens, text)[-1] == len("".join(text.split()))
 
 
 def test_no_pattern_repeats_a_group_possessively():

@@ -7,7 +7,7 @@ from pathlib import Path
 from tf_transformer.commands.common.options import port, seconds
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.config import DataConfig
-from tf_transformer.data.corpora.translated_file import ENDINGS, PLAIN, TranslatedFile
+from tf_transformer.data.corpora.translated_file import ENDINGS, PLAIN, TranslatedFile, TranslatedPage
 from tf_transformer.errors import InputError, missing_extra
 from tf_transformer.runs.descriptions import is_run
 from tf_transformer.serving.http.origin import origins
@@ -23,8 +23,8 @@ def _opened(name: str, raw: bytes, source: str | None, target: str) -> Translate
     return TranslatedFile(Path(name), False, DataConfig(source=source, target=target), raw)
 
 
-KINDS = (*ENDINGS, PLAIN), _opened
-"""The files that clients may send, and what opens them."""
+KINDS = (*ENDINGS, PLAIN), _opened, TranslatedPage
+"""The files that clients may send, what opens them, and what opens a page that is sent as text."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -50,9 +50,10 @@ def score(translations: list[str], references: list[str], tokenize: str = AUTO, 
         language: as for `bleu_metric`.
 
     Raises:
-        InputError: as `bleu_metric`.
+        InputError: as `bleu_metric`; or there is no sentence.
     """
     bleu, chrf = bleu_metric(tokenize, language), CHRF()
+    _check_any(references)
     bleu_score = bleu.corpus_score(translations, [references])
     chrf_score = chrf.corpus_score(translations, [references])
     return Scores(
@@ -94,9 +95,10 @@ def compare(
         language: as for `bleu_metric`.
 
     Raises:
-        InputError: as `bleu_metric`.
+        InputError: as `bleu_metric`; or there is no sentence.
     """
     metrics = {"BLEU": bleu_metric(tokenize, language), "chrF": CHRF()}
+    _check_any(references)
     systems: list[tuple[str, Sequence[str]]] = [("other", others), ("this", translations)]
     signatures, results = PairedTest(systems, metrics, [references], test_type="bs")()
     found: dict[str, Any] = {name: results[name] for name in signatures}
@@ -107,6 +109,11 @@ def compare(
         )
         for name, (other, this) in found.items()
     ]
+
+
+def _check_any(references: list[str]) -> None:
+    if not references:
+        raise InputError("there is no sentence to score: give at least one, with its reference")
 
 
 def bleu_metric(tokenize: str = AUTO, language: str | None = None, **settings: Any) -> BLEU:

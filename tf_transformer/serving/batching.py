@@ -48,8 +48,8 @@ class Batcher:
         wait: the number of seconds that a job waits for others while its batch has room.
         count: is called with the number of sentences of each batch.
         is_ready: says whether a signature can be called. Jobs for others are left in the queue; see `notify`.
-        small: the most tokens of a job that has left so few that it may use a second thread, which is for such jobs
-            alone: they need not wait for a large batch. 0 for no such thread.
+        small: jobs with at most this many tokens left may also use a second thread, kept for them. They need not wait
+            for a large batch. 0 for no such thread.
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 import collections
 import hashlib
+import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,6 +11,8 @@ from tf_transformer.errors import InputError
 from tf_transformer.serving.limits import Refused
 
 MINUTE = 60.0
+LIMIT = re.compile("[1-9][0-9]{0,8}")
+"""The most requests per minute."""
 
 
 class Keys:
@@ -77,7 +80,7 @@ def _read(path: Path) -> dict[str, int | None]:
             continue
         key, *limit = words
         # A key is a secret, and is not shown in errors.
-        if len(limit) > 1 or not all(word.isascii() and word.isdigit() and int(word) for word in limit):
+        if len(limit) > 1 or not all(LIMIT.fullmatch(word) for word in limit):
             raise InputError(
                 f"{path}, line {number}: after a key only the most requests per minute may stand, such as 60"
             )

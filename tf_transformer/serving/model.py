@@ -135,10 +135,20 @@ class ServedModel:
             raise Refused(400, f"there is no signature {signature[:100]!r}: call one of {valid}")
 
     async def watch(self, seconds: float) -> None:
-        """Look for a newer version every `seconds` seconds, forever. A newer version is served once it is warm."""
+        """Look for a newer version every `seconds` seconds, forever. A newer version is served once it is warm.
+
+        What fails, such as a folder in a network, may work again at the next look; it is logged when it begins.
+        """
+        failed = ""
         while True:
             await asyncio.sleep(seconds)
-            await self.refresh()
+            try:
+                await self.refresh()
+                failed = ""
+            except Exception as error:
+                if repr(error) != failed:
+                    log.exception("version %d is still served: looking for others failed", self.version.number)
+                failed = repr(error)
 
     async def refresh(self) -> None:
         """Serve the newest version that can be loaded, and log why others cannot be loaded."""
@@ -181,7 +191,10 @@ class ServedModel:
         raise errors[0][1]
 
     def _load(self, found: VersionFolder) -> Version:
-        version = Version(found.folder, found.number, self.limits, self.metrics.count_batch)
+        try:
+            version = Version(found.folder, found.number, self.limits, self.metrics.count_batch)
+        except OSError as error:
+            raise InputError(f"cannot read {found.folder}: {error.strerror or error}") from None
         log.info("version %d: %s", found.number, runtime_of(found.folder))
         if faster := faster_than(found.folder):
             log.info("%s", faster)

@@ -53,7 +53,7 @@ def serve(
         origins: the origins whose pages may use the server from a browser, besides its own.
         access_log: whether to log each request.
         keys: the keys that clients must give to translate; None for none.
-        kinds: the files that can be translated; None for none.
+        kinds: the files and pages that can be translated; None for none.
 
     Raises:
         InputError: there is no model, or a damaged one; or another server has taken an address meanwhile.

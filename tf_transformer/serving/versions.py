@@ -54,7 +54,14 @@ class Versions:
         if self.is_one:
             return {int(self._path.name) if self._path.name.isdecimal() else 1: self._path}
         folders = (folder for folder in self._path.glob("*") if folder.name.isdecimal())
-        return {int(folder.name): folder for folder in folders if is_export(folder)}
+        return {int(folder.name): folder for folder in folders if _may_be_export(folder)}
+
+
+def _may_be_export(folder: Path) -> bool:
+    try:
+        return is_export(folder)
+    except OSError:
+        return True  # loading will say what is wrong, and what is served is not taken for removed
 
 
 def _stamp(folder: Path) -> Any:

@@ -179,19 +179,20 @@ def read_lines(path: Path) -> list[str]:
         return list(decoded(file, os.fspath(path)))
 
 
-def bounded(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
+def bounded(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[bytes]:
     """Yield the lines of a file.
 
     Args:
         lines: the file, or its lines.
         name: its name, for errors.
+        first: the number of the first line.
 
     Raises:
         InputError: a line is longer than LONGEST.
     """
     if isinstance(lines, io.BufferedIOBase):
         lines = iter(functools.partial(lines.readline, LONGEST + 1), b"")
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first):
         if len(line) > LONGEST:
             raise _too_long(f"{name}, line {number}")
         yield line
@@ -215,7 +216,7 @@ def decoded(lines: Iterable[bytes], name: str, first: int = 1, keep_ends: bool =
     Raises:
         InputError: a line is not UTF-8, or longer than LONGEST.
     """
-    for number, line in enumerate(bounded(lines, name), first):
+    for number, line in enumerate(bounded(lines, name, first), first):
         if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InputError(f"{name} is UTF-16: convert it, for example with iconv -f UTF-16 -t UTF-8")
         if number == 1 and (kind := _utf16(line)):

@@ -58,6 +58,8 @@ def _locked(folder: Path) -> IO[str] | None:
     except FileNotFoundError:
         return None
     except PermissionError:
+        if not place.exists():
+            raise  # the folder is another user's
         # The file of another user, which can be locked only if that user's process is dead: it is then removed.
         file, is_own = place.open(encoding="utf-8"), False
     try:

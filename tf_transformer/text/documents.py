@@ -13,6 +13,16 @@ from tf_transformer.tokenizers.vocabulary import AT_FRONT
 CLAUSE_END = re.compile(r"(?<=[,;:\u2013\u2014\u3001\uff0c\uff1a\uff1b])\s*(?=\S)")
 """Where a sentence that is too long is cut at best."""
 SPACE = re.compile(r"(?<!\s)\s++(?=\S)")
+TWO_LETTERS = dict(
+    re.findall(
+        r"(\w+)=(\w+)",
+        "amh=am ara=ar arb=ar arm=hy bak=ba ben=bn bul=bg bur=my cat=ca ces=cs cze=cs dan=da deu=de dut=nl ell=el "
+        "eng=en fin=fi fra=fr fre=fr ger=de glg=gl gre=el grn=gn guj=gu hat=ht hin=hi hye=hy ita=it jpn=ja kan=kn "
+        "kaz=kk lim=li lin=ln ltz=lb mal=ml mar=mr mya=my nld=nl oci=oc pan=pa plt=mg pol=pl por=pt rus=ru "
+        "sag=sg san=sa slk=sk slo=sk spa=es tam=ta tat=tt tel=te ukr=uk wol=wo",
+    )
+)
+"""The codes by which sentencex knows the languages for which it has rules, by those of three letters."""
 SEEN_AT_ONCE = 10_000
 """How many characters of a line sentencex is given: for some text, it takes quadratic time."""
 
@@ -53,7 +63,7 @@ def segmenter(language: str | None) -> Segment:
     Text that sentencex fails at is one sentence.
 
     Args:
-        language: its ISO code, such as "de"; the rules of English if it is None or unknown.
+        language: its code, such as `de`, `de-AT` or `deu_Latn`; the rules of English if it is None or unknown.
 
     Raises:
         InputError: the package is missing.
@@ -62,7 +72,8 @@ def segmenter(language: str | None) -> Segment:
         from sentencex import segment
     except ImportError as error:
         raise missing_extra("cutting text into sentences", "documents", error) from None
-    code = (language or "en").partition("_")[0]
+    first = re.split("[^a-z]", (language or "").lower())[0] or "en"
+    code = TWO_LETTERS.get(first, first)
 
     def cut_window(text: str) -> list[str]:
         try:

@@ -53,14 +53,17 @@ MARKUP = re.compile(
 """What may be markup; a brace is, if it is closed."""
 BRACE = re.compile(r"'(?=[{}])|[{}]")
 BREAK = re.compile(
-    r"</?(?:br|hr|p|div|li|ul|ol|dl|dt|dd|table|t[hdr]|thead|tbody|h[1-6]|section|article|header|footer|option)\b",
+    r"</?(?:address|article|aside|blockquote|body|br|button|caption|dd|details|dialog|div|dl|dt|fieldset|figcaption|"
+    r"figure|footer|form|h[1-6]|head|header|hgroup|hr|html|legend|li|main|menu|nav|ol|optgroup|option|p|pre|search|"
+    r"section|select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul)(?=[\s/>])",
     re.IGNORECASE,
 )
 """Tags that separate words even if there is no space beside them."""
 
 
 LONGEST_REFERENCE = 40
-"""The characters of a reference; a longer one is none to a space, and has more digits than Python converts."""
+"""The most characters of a reference that is looked up; longer ones stand for no space, and Python may refuse to read
+their number."""
 CLOSING = ".,;:!?)]}\u201d\u2019\u00bb"
 """What does not begin what follows a break."""
 

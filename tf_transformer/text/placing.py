@@ -4,7 +4,7 @@ import codecs
 import difflib
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tf_transformer.text.alignment import units_of
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 BYTE = re.compile("<0x([0-9A-F]{2})>")
+WINDOW = 64
+"""How many characters are aligned at once: for text that repeats itself, it takes cubic time."""
 PUNCTUATION = re.compile(r"[.,;:!?'\]*]+")
 """What belongs to an address only if more of it follows."""
 
@@ -106,11 +108,28 @@ def _places(normalized: str, text: str) -> list[int]:
     backwards = enumerate(zip(normalized[:start:-1], text[:start:-1], strict=False))
     tail = next((i for i, (one, other) in backwards if one != other), 0)
     middle, of_text = (lowered(one[start : len(one) - tail]) for one in (normalized, text))
-    matcher = difflib.SequenceMatcher(None, middle, of_text, autojunk=False)
-    for _, first, last, text_first, text_last in matcher.get_opcodes():
-        width, text_width = last - first, text_last - text_first
-        places += [start + text_first + text_width * i // width for i in range(1, width + 1)]
+    for width, text_width in _widths(middle, of_text):
+        places += [start + text_width * i // width for i in range(1, width + 1)]
+        start += text_width
     return places + list(range(len(text) - tail + 1, len(text) + 1))
+
+
+def _widths(normalized: str, text: str) -> Iterator[tuple[int, int]]:
+    """Yield for each piece of a normalised text its length, and that of the piece of the text that it was."""
+    at = text_at = 0
+    while at < len(normalized):
+        some, of_text = normalized[at : at + WINDOW], text[text_at : text_at + WINDOW]
+        codes = difflib.SequenceMatcher(None, some, of_text, autojunk=False).get_opcodes()
+        if at + WINDOW < len(normalized) or text_at + WINDOW < len(text):
+            # What is near the end of a window is aligned in the next one, which knows what follows.
+            equal = [number for number, code in enumerate(codes) if code[0] == "equal"]
+            far = (number for number in equal if codes[number][2] > WINDOW // 2)
+            codes = codes[: next(far, equal[-1]) + 1] if equal else []
+        widths = [(last - first, text_last - text_first) for _, first, last, text_first, text_last in codes]
+        widths = widths or [(len(some), len(some) * (len(text) - text_at) // (len(normalized) - at))]
+        yield from widths
+        at += sum(width for width, _ in widths)
+        text_at += sum(text_width for _, text_width in widths)
 
 
 Placed = tuple[tuple[int, int], Mark]

@@ -27,10 +27,10 @@ CUE_TAG = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}|\{[^{}]*\}")
 """A tag of subtitles; a style such as {\\an8}."""
 INLINE = re.compile(
     r"</?(?:a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|img|ins|kbd|label|mark|q|rp|rt|ruby|s|samp|"
-    r"small|span|strike|strong|sub|sup|time|tt|u|var|wbr)(?=[\s/>])",
+    r"small|span|strike|strong|sub|sup|time|tt|u|var|wbr)(?=[\s/>])|<!--",
     re.IGNORECASE,
 )
-"""The tags of a page that stand within sentences; all others separate texts."""
+"""The tags of a page that stand within sentences, and comments; all others separate texts."""
 HIDDEN = re.compile(
     r"<(?P<hidden>script|style|pre|code|kbd|samp|var|textarea|svg|math)\b[^>]*>.*?</(?P=hidden)\s*>",
     re.DOTALL | re.IGNORECASE,

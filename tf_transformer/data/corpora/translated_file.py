@@ -156,6 +156,23 @@ class TranslatedFile:
             return Written(replaced(package, {name: one.content for name, one in done.items()}), lost)
 
 
+class TranslatedPage:
+    """A page that is no file: its texts are translated as those of an .html.
+
+    Args:
+        text: the page, or a part of one.
+    """
+
+    def __init__(self, text: str):
+        self._parts = slots_of_text.page(text)
+        self.texts = list(texts_of(self._parts))
+        """what is translated, each in one line"""
+
+    def written(self, translations: Iterable[str]) -> str:
+        """Return the page with the translations of its texts."""
+        return filled(self._parts, iter(translations)).text
+
+
 class _File:
     """A file of text, or one in a package.
 

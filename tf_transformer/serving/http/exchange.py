@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import zlib
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -28,8 +29,10 @@ async def read(request: Request, limits: Limits) -> dict[str, Any]:
 async def read_bytes(request: Request, limits: Limits, most: int | None = None) -> bytes:
     """Return the body of a request, which may have `most` bytes, or else as many as the limits say.
 
+    As TensorFlow Serving does, it unpacks gzip. The limit is that of the packed and of the unpacked body.
+
     Raises:
-        Refused: the body is too large or too slow.
+        Refused: the body is too large or too slow, or packed in another way.
         ClientDisconnect: the client has disconnected.
     """
     most, seconds = most or limits.max_body, limits.timeout
@@ -45,6 +48,20 @@ async def read_bytes(request: Request, limits: Limits, most: int | None = None) 
                     raise too_large
     except TimeoutError:
         raise Refused(408, f"the body took more than {seconds:g} s") from None
+    packing = request.headers.get("content-encoding", "identity").strip().lower()
+    if packing == "identity":
+        return body
+    if packing not in ("gzip", "x-gzip"):
+        raise Refused(415, f"send the body without Content-Encoding, or packed by gzip. Received: {packing[:100]}")
+    unpacking = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        body = unpacking.decompress(body, most + 1)
+    except zlib.error:
+        raise Refused(400, "the body is not gzip, as its Content-Encoding says") from None
+    if len(body) > most:
+        raise too_large
+    if not unpacking.eof:
+        raise Refused(400, "the body is not complete gzip, as its Content-Encoding says")
     return body
 
 

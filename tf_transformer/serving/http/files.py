@@ -24,7 +24,8 @@ PATH = "/download_file/"
 SECONDS = 1800
 """How long a translation can be downloaded."""
 MOST = 8
-"""As many of the largest files are kept; of more, the oldest go."""
+"""All kept translations together may have the size of this many files of the largest allowed size; beyond it the oldest
+are deleted."""
 
 
 class OpenFile(Protocol):
@@ -37,13 +38,25 @@ class OpenFile(Protocol):
         """Return the file with translations, and how many texts stay, because their tags could not be put back."""
 
 
+class OpenPage(Protocol):
+    """A page whose texts are translated."""
+
+    texts: list[str]
+    """as those of a file"""
+
+    def written(self, translations: Iterable[str]) -> str:
+        """Return the page with translations."""
+
+
 class FileKinds(NamedTuple):
-    """The files that can be translated."""
+    """The files and pages that can be translated."""
 
     endings: tuple[str, ...]
-    """of their names"""
+    """of the names of the files; where there are none, files are refused"""
     open: Callable[[str, bytes, str | None, str], OpenFile]
     """is given the name, the content, and the codes of source, if it is known, and target; raises InputError"""
+    page: Callable[[str], OpenPage]
+    """is given a page, or a part of one, that is sent as text"""
 
 
 class Files:
@@ -107,7 +120,10 @@ class Files:
         while len(self._done) > 1 and sum(map(len, self._done.values())) > MOST * self._model.limits.max_file:
             del self._done[next(iter(self._done))]
         asyncio.get_running_loop().call_later(SECONDS, self._done.pop, name, None)
-        return f"{str(request.base_url).rstrip('/')}{PATH}{quote(name)}"
+        # A proxy that ends TLS says so. Whoever lies about it gets the link themselves.
+        scheme = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+        base = request.base_url.replace(scheme=scheme) if scheme in ("http", "https") else request.base_url
+        return f"{str(base).rstrip('/')}{PATH}{quote(name)}"
 
     async def download(self, request: Request) -> Response:
         """Give a translation to whoever knows its name, which nobody guesses."""

@@ -1,6 +1,7 @@
 """LibreTranslate's API, which many programs speak."""
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
@@ -9,9 +10,8 @@ from starlette.responses import Response
 from tf_transformer.runs.descriptions import LANGUAGES
 from tf_transformer.serving.http import origin
 from tf_transformer.serving.http.exchange import while_connected, write
-from tf_transformer.serving.http.files import Files
+from tf_transformer.serving.http.files import Files, OpenPage
 from tf_transformer.serving.http.form import FILE, Upload, read_fields
-from tf_transformer.serving.http.markup_blocks import Blocks
 from tf_transformer.serving.http.origin import Origins
 from tf_transformer.serving.http.texts import Document, Texts
 from tf_transformer.serving.keys import Keys, bearer
@@ -22,7 +22,7 @@ from tf_transformer.serving.tensors import check_size
 from tf_transformer.serving.version import Version
 
 PATHS = ("/translate", "/detect", "/languages", "/frontend/settings", "/health", "/translate_file", "/suggest")
-FORMATS = ("text", "html")
+TEXT, HTML = "text", "html"
 
 
 class LibreTranslate:
@@ -34,10 +34,20 @@ class LibreTranslate:
         origins: of which pages may ask.
         keys: the keys that clients must give.
         files: translates files; None refuses them.
+        page: opens a page; None refuses pages.
     """
 
-    def __init__(self, model: ServedModel, texts: Texts, origins: Origins, keys: Keys, files: Files | None):
-        self._model, self._texts, self._origins, self._keys, self._files = model, texts, origins, keys, files
+    def __init__(
+        self,
+        model: ServedModel,
+        texts: Texts,
+        origins: Origins,
+        keys: Keys,
+        files: Files | None,
+        page: Callable[[str], OpenPage] | None,
+    ):
+        self._model, self._texts, self._origins, self._keys = model, texts, origins, keys
+        self._files, self._page = files, page
 
     async def translate(self, request: Request) -> Response:
         """Translate a text or a list of them."""
@@ -48,9 +58,10 @@ class LibreTranslate:
         texts = _texts(q)
         check_size(len(texts), self._model.limits.max_sentences)
         target = _known(languages, _text(fields, "target"))
-        form = fields.get("format") or "text"
-        if form not in FORMATS:
-            raise Refused(400, f"{str(form)[:100]} format is not supported: give one of {', '.join(FORMATS)}")
+        form = fields.get("format") or TEXT
+        formats = (TEXT, HTML) if self._page else (TEXT,)
+        if form not in formats:
+            raise Refused(400, f"{str(form)[:100]} format is not supported: give one of {', '.join(formats)}")
         most = _count(fields.get("alternatives"))
         detected: list[Detected | None] = [None] * len(texts)
         if given == "auto":
@@ -58,7 +69,8 @@ class LibreTranslate:
             if None in detected:
                 raise Refused(400, "no language of this model can be detected: give 'source'")
         sources = [_known(languages, one.language if one else given) for one in detected]
-        answers = await self._translated(request, version, languages, texts, sources, target, form == "html")
+        page = self._page if form == HTML else None
+        answers = await self._translated(request, version, languages, texts, sources, target, page)
         answer: dict[str, Any] = {"translatedText": [text for text, _ in answers]}
         if given == "auto":
             answer["detectedLanguage"] = [_shown(one) for one in detected if one]
@@ -153,9 +165,12 @@ class LibreTranslate:
         texts: list[str],
         sources: list[str],
         target: str,
-        is_html: bool,
+        page: Callable[[str], OpenPage] | None,
     ) -> list[tuple[str, list[str]]]:
-        """Return for each text its translation and the others that were found. What is in the target language stays."""
+        """Return for each text its translation and the others that were found. What is in the target language stays.
+
+        If the texts are pages, `page` opens them, and there are no others.
+        """
         done = [(text, list[str]()) for text in texts]
         for source in dict.fromkeys(sources):
             _check_direction(languages, source, target)
@@ -164,17 +179,36 @@ class LibreTranslate:
                 continue
             places = [i for i, one in enumerate(sources) if one == source]
             asked = dict(zip(LANGUAGES, (languages.names[source], languages.names[target]), strict=True))
-            pages = [Blocks(texts[i]) for i in places] if is_html else []
-            pieces = [page.texts for page in pages] or [[texts[i]] for i in places]
-            flat = list(itertools.chain.from_iterable(pieces))
-            found = iter(await self._texts.documents(request, version, flat, asked, has_markup=is_html))
-            for number, i in enumerate(places):
-                documents = list(itertools.islice(found, len(pieces[number])))
-                if is_html:
-                    done[i] = (pages[number].joined([document.translation for document in documents]), [])
-                else:
-                    done[i] = (documents[0].translation, _alternatives(documents[0]))
+            given = [texts[i] for i in places]
+            if page:
+                found = [(text, list[str]()) for text in await self._pages(request, version, page, given, asked)]
+            else:
+                documents = await self._texts.documents(request, version, given, asked)
+                found = [(document.translation, _alternatives(document)) for document in documents]
+            for i, one in zip(places, found, strict=True):
+                done[i] = one
         return done
+
+    async def _pages(
+        self,
+        request: Request,
+        version: Version,
+        page: Callable[[str], OpenPage],
+        texts: list[str],
+        asked: dict[str, str],
+    ) -> list[str]:
+        """Return pages with the translations of their texts. They are cut and written outside the event loop."""
+        pages = await while_connected(request, self._model.run(lambda _: [page(text) for text in texts]))
+        flat = list(itertools.chain.from_iterable(page.texts for page in pages))
+        documents = iter(await self._texts.documents(request, version, flat, asked, has_markup=True))
+
+        def written(_: object) -> list[str]:
+            return [
+                page.written([document.translation for document in itertools.islice(documents, len(page.texts))])
+                for page in pages
+            ]
+
+        return await while_connected(request, self._model.run(written))
 
 
 def _languages(version: Version) -> Languages:

@@ -20,8 +20,7 @@ def origins(given: Iterable[str]) -> Origins:
         InputError: one of them is not an origin.
     """
     for origin in given:
-        parts = urlsplit(origin)
-        if origin != ANY and (origin != f"{parts.scheme}://{parts.netloc}".lower() or not parts.hostname):
+        if origin != ANY and not _is_origin(origin):
             raise InputError(
                 f"an origin must be like https://app.example or http://localhost:3000. Received: {origin!r}"
             )
@@ -40,6 +39,14 @@ def check(headers: Mapping[str, str], allowed: Origins = frozenset()) -> None:
     if not is_ours and ANY not in allowed and origin not in allowed:
         received = f"Origin: {origin}" if origin else f"Sec-Fetch-Site: {site}"
         raise Refused(403, f"a page of another origin may not use this server. Received: {received}"[:500])
+
+
+def _is_origin(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return bool(parts.hostname) and text == f"{parts.scheme}://{parts.netloc}".lower()
+    except ValueError:
+        return False  # not an address
 
 
 def _is_at(origin: str, host: str) -> bool:

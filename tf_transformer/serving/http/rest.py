@@ -36,12 +36,12 @@ def make_app(
         model: the model.
         origins: the origins.
         keys: the keys that whoever translates must give; None for none.
-        kinds: the files that can be translated; None for none.
+        kinds: the files and pages that can be translated; None for none.
     """
     texts, keys = Texts(model), keys or Keys()
     api = _Api(model, origins, texts, keys)
-    files = Files(model, texts, kinds) if kinds else None
-    libre = LibreTranslate(model, texts, origins, keys, files)
+    files = Files(model, texts, kinds) if kinds and kinds.endings else None
+    libre = LibreTranslate(model, texts, origins, keys, files, kinds.page if kinds else None)
     one, version = "/v1/models/{name}", "/v1/models/{name}/versions/{number}"
     page = page_api.PageApi(model, texts)
     routes = [Route(f"/{name}", page_api.file(name, kind)) for name, kind in page_api.FILES.items()]

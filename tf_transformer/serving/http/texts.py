@@ -1,6 +1,7 @@
 """Requests that have a text, for the web page and for `:translate`."""
 
 import dataclasses
+import functools
 import math
 import re
 import types
@@ -20,6 +21,7 @@ from tf_transformer.serving.limits import Refused
 from tf_transformer.serving.model import ServedModel
 from tf_transformer.serving.tensors import check_size
 from tf_transformer.serving.version import Version
+from tf_transformer.text.batching import batches_of
 from tf_transformer.text.documents import Cutter, Line, Sentence, Spans, halves, joined, segmenter
 from tf_transformer.text.glossary import Glossary
 from tf_transformer.text.markup import Stripped, markup_spans, stripped
@@ -128,6 +130,8 @@ class Texts:
         inputs = version.signatures.inputs[signature]
         languages = dict(zip(LANGUAGES, version.direction, strict=True))
         named = {name: [asked.get(name, languages[name])] for name in LANGUAGES if name in inputs}
+        for name in (name for name, values in named.items() if values == [None]):
+            raise Refused(400, f"give {name!r}, one of {', '.join(version.admission.languages)}"[:1000])
         # Each language is read once, not for every sentence.
         given = {"text": sentences, **named, **{name: list(values) for name, values in more.items()}}
         columns = json_form.columns_of({"inputs": given}, inputs)
@@ -153,6 +157,8 @@ class Texts:
         markup, it stays, and each sentence has one translation.
         """
         glossary = _glossary_of(asked)
+        # Half of an emoji is read as invalid UTF-8 is, as in `:predict`.
+        texts = [text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for text in texts]
         signature = WITH_TERMS if glossary else N_BEST
         self._model.check_signature(version, signature)
         language = asked.get("source_language", version.direction[0])
@@ -201,23 +207,34 @@ class Texts:
         rows = [{"translations": [sentence], "scores": [0.0], "is_truncated": False} for sentence in sentences]
         plain = [i for i, source in enumerate(sources) if source.text and not source.marks]
         marked = [i for i, source in enumerate(sources) if source.text and source.marks]
+        # Each piece has its own time: of a file nobody can send fewer sentences.
+        pieces: list[tuple[str, list[int]]] = []
         if plain:
-            found = await self.predict(request, version, N_BEST, [sources[i].text for i in plain], asked, list)
-            for i, row in zip(plain, found, strict=True):
+            texts = {"text": [sources[i].text.encode() for i in plain]}
+            lengths = await while_connected(request, self._model.run(lambda _: version.admission.tokens(texts)))
+            batches = batches_of(lengths, self._model.limits.max_batch_tokens)
+            pieces += [(N_BEST, [plain[number] for number in batch]) for batch in batches]
+        pieces += [(WITH_ATTENTION, marked[start : start + ALIGNED]) for start in range(0, len(marked), ALIGNED)]
+        for signature, places in pieces:
+            some = [sources[i] for i in places]
+            show: Callable[[list[Row]], list[Row]] = list
+            if signature == WITH_ATTENTION:
+                show = functools.partial(_restored, some)
+            found = await self.predict(request, version, signature, [source.text for source in some], asked, show)
+            for i, row in zip(places, found, strict=True):
                 rows[i] = row
-        for start in range(0, len(marked), ALIGNED):
-            chunk = marked[start : start + ALIGNED]
-            found = await self.predict(request, version, WITH_ATTENTION, [sources[i].text for i in chunk], asked, list)
-            for i, row in zip(chunk, found, strict=True):
-                rows[i] = {
-                    "translations": [_restored(sources[i], row)],
-                    "scores": [0.0],
-                    "is_truncated": row["is_truncated"],
-                }
         return rows
 
 
-def _restored(source: Stripped, row: Row) -> str:
+def _restored(sources: list[Stripped], rows: list[Row]) -> list[Row]:
+    """Return rows as of N_BEST whose translations have the markup of their sources."""
+    return [
+        {"translations": [_with_marks(source, row)], "scores": [0.0], "is_truncated": row["is_truncated"]}
+        for source, row in zip(sources, rows, strict=True)
+    ]
+
+
+def _with_marks(source: Stripped, row: Row) -> str:
     """Return a translation with the markup of its source; the tokens of a row have empty ones at their end."""
     of_source, of_target = ([token for token in row[name] if token] for name in ("source_tokens", "target_tokens"))
     attention = np.asarray(row["attention"], float)[: len(of_target), : len(of_source)]
