@@ -98,9 +98,10 @@ TRAINED = [
     ("char", "nfc", False),
     ("word", "nmt_nfkc", True),
 ]
+DEFINED = ["<x>", "ab", "abc", "gives a", f"{SPACE_MARK}the", "☃", "é", "..."]
 OTHERS = [
-    {"user_defined_symbols": ["<x>", "gives a", "☃"], "model_type": "unigram"},
-    {"user_defined_symbols": ["<x>", "gives a", "☃"], "model_type": "bpe"},
+    {"user_defined_symbols": DEFINED, "model_type": "unigram"},
+    {"user_defined_symbols": DEFINED, "model_type": "bpe"},
     {"treat_whitespace_as_suffix": True, "model_type": "unigram"},
     {"treat_whitespace_as_suffix": True, "model_type": "word"},
     {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "model_type": "bpe"},
@@ -116,11 +117,19 @@ def made_up(count):
         yield "".join(chr(rng.randrange(*rng.choice(places))) for _ in range(rng.randrange(1, 30)))
 
 
+def mixed(count):
+    """Lines of pieces that are defined, parts of them, and words."""
+    rng = random.Random(7)
+    parts = [*DEFINED, "the", "the a", "a", "b", "c", "..", "e", " ", "thesis", *SOURCES[0].split()]
+    for _ in range(count):
+        yield "".join(rng.choice(parts) + rng.choice(["", " "]) for _ in range(rng.randrange(1, 12)))
+
+
 @pytest.fixture(scope="module")
 def tokenised_in_node(tmp_path_factory):
     """By kind of tokenizer and the number of its pieces that are not in use: the ids and texts of Node and Python."""
     folder, text = tmp_path_factory.mktemp("tokenizers"), list(itertools.chain.from_iterable(PAIRS))
-    lines = [*SOURCES[:50], *ODD, *made_up(300), "<x>gives a☃ x <x>", " ".join(SOURCES[:9])]
+    lines = [*SOURCES[:50], *ODD, *made_up(300), *mixed(300), "<x>gives a☃ x <x>", " ".join(SOURCES[:9])]
     rng = random.Random(5)
     asked, expected = [], {}
     for number, kind in enumerate([*TRAINED, *OTHERS]):
