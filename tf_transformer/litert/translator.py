@@ -82,7 +82,7 @@ class Translator:
         Args:
             path: the folder, or its `Described`.
             decoding: how to search; by default as chosen for the export.
-            threads: the number of threads that LiteRT uses; one per core by default.
+            threads: the number of threads that LiteRT uses; one for each core that the process may use by default.
 
         Raises:
             InputError: a folder that is no such export, or is damaged.
