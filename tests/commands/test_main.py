@@ -1,5 +1,6 @@
 """Tests of the command line: what it prints, how it exits, and what it leaves on the disk."""
 
+import argparse
 import gzip
 import json
 import os
@@ -7,7 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -415,6 +416,28 @@ def test_help_of_every_command(command: str, capsys: pytest.CaptureFixture[str])
     assert option_lines[0].startswith("  -h, --help")
 
 
+def parsers(of: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """A parser and those of its commands and kinds."""
+    yield of
+    for action in of._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for sub in action.choices.values():
+                yield from parsers(sub)
+
+
+def test_every_option_says_what_it_is() -> None:
+    """A default alone says nothing."""
+    options = [action for each in parsers(parser()) for action in each._actions]
+    assert len(options) > 150
+    assert [action.dest for action in options if not action.help or action.help.startswith("(")] == []
+
+
+def test_help_of_serve_names_all_that_is_served(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    assert "an exported SavedModel or an export for LiteRT, or a folder" in " ".join(capsys.readouterr().out.split())
+
+
 def test_help_of_train_has_options_presets_and_settings(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["train", "--help"])
@@ -491,6 +514,13 @@ XX_YY = ("--source", "xx", "--target", "yy")
         (
             ["train", *CORPUS, *XX_YY, "--init-from", "shared_ema", "--run-dir", "shared_ema", "--overwrite"],
             "--init-from shared_ema lies inside shared_ema: --overwrite would remove it",
+        ),
+        (
+            [
+                *("train", *CORPUS, *XX_YY, "--run-dir", "shared_ema", "--overwrite"),
+                *("--set", "tokenizer.normalization=shared_ema/config.json"),
+            ],
+            "tokenizer.normalization shared_ema/config.json lies inside shared_ema: --overwrite would remove it",
         ),
         (
             ["evaluate", *MODEL, *CORPUS, "--split", "val", "--output", str(FROZEN / "corpus" / "val.yy")],

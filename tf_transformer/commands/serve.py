@@ -29,7 +29,11 @@ KINDS = (*ENDINGS, PLAIN), _opened
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("path", metavar="DIR", help="an exported SavedModel, or a folder of versions, such as 1 and 2")
+    parser.add_argument(
+        "path",
+        metavar="DIR",
+        help="an exported SavedModel or an export for LiteRT, or a folder of versions, such as 1 and 2",
+    )
     parser.add_argument("--name", metavar="NAME", help="the model's name in the API (default: the name of the folder)")
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)")
     for name, number, what in (("--port", 8501, "REST and the page"), ("--grpc-port", 8500, "gRPC")):

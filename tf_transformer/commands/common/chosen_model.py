@@ -88,24 +88,24 @@ class ChosenModel:
             return open_translator(self.described, self.decoding, self.others)
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add `--model`."""
+def add_model(parser: argparse.ArgumentParser, what: str = MODEL_HELP) -> None:
+    """Add `--model`; `what` is what it may name."""
     parser.add_argument(
         "--model",
         required=True,
         action="append",
         metavar="DIR",
-        help=f"{MODEL_HELP}; several run directories, by --model A --model B, translate as an ensemble",
+        help=f"{what}; several run directories, by --model A --model B, translate as an ensemble",
     )
 
 
 def add_search(
     parser: argparse.ArgumentParser,
-    described: str = "of a run; an export searches as it was told to when it was written",
+    described: str = "of a run or an export for LiteRT; a SavedModel searches as it was told to when it was written",
 ) -> None:
     """Add the options of the search."""
     group = parser.add_argument_group("search", described)
-    add_settings(group, "decoding", *SEARCH_OPTIONS, default="the run's")
+    add_settings(group, "decoding", *SEARCH_OPTIONS, default="the model's")
     add_set(group)
 
 
