@@ -61,6 +61,8 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "newer/config.json": b'{"format_version": 999}',
         "foreign/saved_model.pb": b"",
         "lite/model.tflite": b"",
+        "web/model.tflite.gz": b"",
+        "web/tf_transformer.json": b"{}",
         "foreign/variables/x": b"",
     }
     for name, raw in texts.items():
@@ -200,6 +202,20 @@ def test_train_touches_no_folder_that_is_not_its_own(
         (["export", "--run-dir", "good"], ["--output"]),
         (["export", "--run-dir", "good", "--output", "foreign/1"], ["foreign is an export", "move it to foreign/1"]),
         (["export", "--run-dir", "good", "--output", "lite/1"], ["lite is an export", "move it to lite/1"]),
+        (["export", "--run-dir", "good", "--output", "web/1"], ["web is an export for browsers, which holds no other"]),
+        *(
+            (arguments, ["web is an export for browsers: export --format litert writes one that commands read"])
+            for arguments in (
+                ["info", "web"],
+                ["translate", "--model", "web"],
+                ["translate", "--model", "web", "--model", "web"],
+                ["evaluate", "--model", "web"],
+                ["score", "--model", "web", "list.txt", "list.txt"],
+                ["serve", "web"],
+                ["export", "--run-dir", "web", "--output", "x"],
+                ["plot", "beam", "--model", "web", "--text", "a", "--output", "a.svg"],
+            )
+        ),
         (
             ["prepare", "--data", "single.tsv", "list.txt", "--output", "x"],
             ["list.txt: write the option before each file"],

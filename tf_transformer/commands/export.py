@@ -12,7 +12,7 @@ from tf_transformer.commands.common.chosen_model import add_search, search_given
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.commands.common.resolve import warn_of_idle
 from tf_transformer.errors import InputError, missing_extra
-from tf_transformer.runs.descriptions import is_export
+from tf_transformer.runs.descriptions import is_export, is_web
 from tf_transformer.storage.atomic import refuse_existing, refuse_inside
 
 SUMMARY = "Write a run as a SavedModel from strings to strings, or for LiteRT, browsers or CTranslate2."
@@ -116,6 +116,8 @@ def run(options: argparse.Namespace) -> None:
             f"{output.parent} is an export, so it takes no versions. Give another --output, or move it to "
             f"{output.parent}/1 first"
         )
+    if is_web(output.parent):
+        raise InputError(f"{output.parent} is an export for browsers, which holds no other: give another --output")
     from tf_transformer.runs.directory import RunDirectory  # NumPy takes a while
 
     runs = [RunDirectory(folder) for folder in options.run_dir]

@@ -9,7 +9,7 @@ from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.config import DataConfig
 from tf_transformer.data.corpora.translated_file import ENDINGS, PLAIN, TranslatedFile
 from tf_transformer.errors import InputError, missing_extra
-from tf_transformer.runs.descriptions import is_run
+from tf_transformer.runs.descriptions import is_run, refuse_web
 from tf_transformer.serving.http.origin import origins
 from tf_transformer.serving.keys import Keys
 from tf_transformer.serving.limits import Limits
@@ -109,6 +109,7 @@ def run(options: argparse.Namespace) -> None:
 def _check_folder(path: Path) -> None:
     if not path.is_dir():
         raise InputError(f"{path}: there is no such folder")
+    refuse_web(path)
     if is_run(path):
         raise InputError(
             f"{path} is a run directory, and exports are served: first "
