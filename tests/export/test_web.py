@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import threading
@@ -491,6 +492,23 @@ def changed(exported_copy, tmp_path):
 
 def half(content):
     return content[: len(content) // 2]
+
+
+@pytest.mark.long_but_first
+@needs_litert
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_the_example_in_the_readme_runs(changed, page, beam_size):
+    def search(content):
+        description = json.loads(content)
+        description["config"]["decoding"]["beam_size"] = beam_size
+        return json.dumps(description).encode()
+
+    folder = changed("tf_transformer.json", search)
+    [example] = re.findall(r"```html\n(.+?)```", (folder / "README.md").read_text("utf-8"), flags=re.S)
+    (folder / "own.html").write_text(f"<link rel=icon href='data:,'>\n{example.replace('...', COPIED[0])}", "utf-8")
+    with serve(folder) as address, page.expect_console_message(timeout=MILLISECONDS) as message:
+        page.goto(f"{address}own.html")
+        assert message.value.text.startswith(f"{COPIED[0]} -"), page.said
 
 
 DAMAGED = {
