@@ -518,6 +518,14 @@ XX_YY = ("--source", "xx", "--target", "yy")
         (["export", "--run-dir", ".", "--output", "new"], ". is not a run directory"),
         (["export", "--run-dir", "shared_ema", "--output", "shared_ema/export/1"], "it would go with the run"),
         (["export", "--run-dir", "shared_ema", "--output", "new", "--beam-size", "0"], "beam_size must be at least 1"),
+        *(
+            (
+                ["export", "--run-dir", "shared_ema", "--output", "new", "--format", form, *given],
+                f"LiteRT has no XLA, which --jit-compile is for. Received: {' '.join(given)} with --format {form}",
+            )
+            for form in ("litert", "web")
+            for given in (["--jit-compile"], ["--set", "decoding.jit_compile=true"])
+        ),
         (["info", "."], ". is not a run directory"),
         (["average", "--run-dir", ".", "--last", "1"], ". is not a run directory"),
         (["average", "--run-dir", "shared_ema", "--last", "2"], "was trained with training.keep_last=1"),

@@ -42,7 +42,7 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         return [[0.0] for _ in pairs]
 
     model = SimpleNamespace(score_strings=certain, count_tokens=lambda texts: [1] * len(texts))
-    monkeypatch.setattr(score, "chosen_model", lambda options: SimpleNamespace(open=lambda: model))
+    monkeypatch.setattr(score, "chosen_model", lambda options: SimpleNamespace(open=lambda batch_tokens: model))
     return given
 
 

@@ -30,6 +30,8 @@ class Format(NamedTuple):
     """why it takes no settings of the search, where it takes none"""
     no_dtype: str | None = None
     """why it takes no other type than float32, where it takes none"""
+    no_xla: str | None = None
+    """why it takes no `--jit-compile`, where it takes none"""
     quantizes: bool = False
     """whether it has weights of fewer bits, by `--quantize`"""
     extra: str | None = None
@@ -51,12 +53,14 @@ FORMATS = {
         "LiteRT, on phones, small boards and CPUs",
         package="ai_edge_litert",
         no_dtype="LiteRT takes --quantize instead",
+        no_xla="LiteRT has no XLA, which --jit-compile is for",
         quantizes=True,
     ),
     "web": Format(
         "browsers, as a page that translates without a server",
         package="ai_edge_litert",
         no_dtype="LiteRT takes --quantize instead",
+        no_xla="LiteRT has no XLA, which --jit-compile is for",
         quantizes=True,
         extra="litert",
         found_by="web_runtime",
@@ -131,6 +135,9 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"{form.no_search}. Received: {', '.join(sorted(given))}")
     if options.dtype != "float32" and form.no_dtype:
         raise InputError(f"{form.no_dtype}. Received: --dtype {options.dtype}")
+    compiled = [name for name, layer in given.items() if layer["decoding"].get("jit_compile")]
+    if compiled and form.no_xla:
+        raise InputError(f"{form.no_xla}. Received: {compiled[0]} with --format {options.format}")
     if len(runs) > 1 and options.format != "saved_model":
         raise InputError(f"only a SavedModel holds an ensemble: give one --run-dir. Received: {len(runs)}")
     if options.quantize and not form.quantizes:

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
     counts = check_input("SOURCE", source), check_input("TARGET", target)
     if None not in counts and counts[0] != counts[1]:
         raise InputError(f"{source} and {target} must go line by line. Received: {counts[0]} and {counts[1]} lines")
-    model = chosen_model(options).open()
+    model = chosen_model(options).open(options.batch_tokens)
 
     def count(pairs: list[tuple[str, str]]) -> list[int]:
         return list(map(max, *(model.count_tokens(list(side)) for side in zip(*pairs, strict=True))))

@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> None:
         print("Type a sentence and press Enter; Ctrl-D ends. --input FILE translates a file.", file=sys.stderr)
     if faster := faster_than(chosen.described.path):
         print(faster, file=sys.stderr)
-    model = chosen.open()
+    model = chosen.open(options.batch_tokens)
     written = written_by(model, options, count, terms=terms, language=chosen.target_language, memory=memory)
     cutter = _cutter(model, segment, options.keep_markup, memory) if segment else None
     outputs = options.output or [None]

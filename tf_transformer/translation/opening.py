@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING
 from tf_transformer.config import DecodingConfig
 from tf_transformer.runs.descriptions import Described, is_litert, is_saved_model
 from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.text.batching import BATCH_TOKENS
 
 if TYPE_CHECKING:
     from tf_transformer.text.translator import TextTranslator
 
 
 def open_translator(
-    model: str | Path | Described, decoding: DecodingConfig | None = None, others: Sequence[RunDirectory] = ()
+    model: str | Path | Described,
+    decoding: DecodingConfig | None = None,
+    others: Sequence[RunDirectory] = (),
+    *,
+    batch_tokens: int = BATCH_TOKENS,
 ) -> "TextTranslator":
     """Open a run directory or an export. TensorFlow is imported only if the model needs it.
 
@@ -21,8 +26,8 @@ def open_translator(
         model: its folder, or its `Described`.
         decoding: how to search; by default as the model says. A SavedModel takes only the languages from it, because
             its search was fixed at export.
-
         others: runs that translate with it as an ensemble, if it is a run.
+        batch_tokens: the most tokens that LiteRT computes at once; TensorFlow takes a batch as it is.
 
     Raises:
         InputError: a folder that is neither, or has no weights; a missing extra; runs with different vocabularies.
@@ -31,7 +36,7 @@ def open_translator(
     if is_litert(path):
         from tf_transformer.litert import Translator as LiteRTTranslator
 
-        return LiteRTTranslator.load(model, decoding)
+        return LiteRTTranslator.load(model, decoding, batch_tokens=batch_tokens)
     if is_saved_model(path):
         from tf_transformer.translation.exported import ExportedTranslator
 

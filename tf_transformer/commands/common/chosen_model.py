@@ -14,6 +14,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.progress import waiting_for
 from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export, is_litert, is_saved_model
 from tf_transformer.runs.runtimes import runtime_of
+from tf_transformer.text.batching import BATCH_TOKENS
 
 if TYPE_CHECKING:
     from tf_transformer.runs.directory import RunDirectory
@@ -68,8 +69,8 @@ class ChosenModel:
         """The name of the runtime."""
         return runtime_of(self.described.path)
 
-    def open(self) -> "TextTranslator":
-        """Return what translates.
+    def open(self, batch_tokens: int = BATCH_TOKENS) -> "TextTranslator":
+        """Return what translates, batches of so many tokens at most.
 
         Raises:
             InputError: a model of several languages, and none given.
@@ -80,7 +81,7 @@ class ChosenModel:
         loading = f"loading the model for {self.runtime}"
         if is_litert(self.described.path):
             with waiting_for(loading), said_on_failure():
-                translator = open_translator(self.described, self.decoding)
+                translator = open_translator(self.described, self.decoding, batch_tokens=batch_tokens)
                 translator.translate_strings([""])  # LiteRT greets when it first computes
             return translator
         import_tensorflow()
