@@ -24,6 +24,7 @@ from tf_transformer.commands.main import COMMANDS, main, parser
 from tf_transformer.config import PRESETS, Config, override
 from tf_transformer.data.corpora import copy_task
 from tf_transformer.data.corpora.copy_task import SIZES
+from tf_transformer.runs.descriptions import is_litert, is_web
 
 
 def tree(path: Path) -> dict[str, bytes | None]:
@@ -230,6 +231,12 @@ def test_other_commands_refuse(fails: Callable[..., str], arguments: list[str], 
     said = fails(*arguments)
     for part in parts:
         assert part in said
+
+
+def test_an_export_for_browsers_that_was_unpacked_is_one_for_litert(work: Path) -> None:
+    assert is_web("web") and not is_litert("web")
+    (work / "web" / "model.tflite").touch()
+    assert is_litert("web") and not is_web("web")
 
 
 def test_what_the_system_refuses_is_one_line(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:

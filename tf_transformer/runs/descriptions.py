@@ -43,8 +43,8 @@ def is_litert(path: str | Path) -> bool:
 
 
 def is_web(path: str | Path) -> bool:
-    """Say whether a folder is an export for browsers."""
-    return (Path(path) / WEB_MODEL).exists() and (Path(path) / OF_LITERT).exists()
+    """Say whether a folder is an export for browsers. With its files unpacked it is one for LiteRT as well."""
+    return not is_litert(path) and (Path(path) / WEB_MODEL).exists() and (Path(path) / OF_LITERT).exists()
 
 
 def refuse_web(path: str | Path) -> None:
