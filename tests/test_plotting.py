@@ -55,6 +55,31 @@ def test_text_of_any_script_stays_text_in_an_svg(tmp_path):
     assert (tmp_path / "b.svg").read_text("utf-8") == svg
 
 
+FORMULA = r"$5 or $\foo$"
+EACH_TEXT = {
+    "attention": lambda: plotting.attention(np.full((1, 1, 2, 2), 0.5), [FORMULA, "b"], [FORMULA, "b"], FORMULA),
+    "beam": lambda: plotting.beam([[Candidate(FORMULA, 0, -0.5, KEPT, None, True)]], FORMULA),
+    "masks": lambda: plotting.masks({FORMULA: np.ones((1, 1), bool)}, [FORMULA], {FORMULA: [FORMULA]}),
+    "history": lambda: plotting.history({FORMULA: [row(1, loss="5"), row(1, val_loss="3", val_perplexity="20")]}),
+    "schedule": lambda: plotting.schedule({FORMULA: np.ones(3)}),
+    "lengths": lambda: plotting.lengths({FORMULA: [0, 3]}, np.array([7]), np.array([0.1])),
+    "label_smoothing": lambda: plotting.label_smoothing(np.ones((1, 2)), np.ones(2), {FORMULA: np.ones(2)}),
+    "architecture": lambda: plotting.architecture(*[Tower(FORMULA, FORMULA, [], [PART], 1, [PART])] * 2, FORMULA),
+    "positions": lambda: plotting.positions(np.ones((4, 8))),  # is given no text
+}
+PART = Part(FORMULA, "attention", 1, FORMULA)
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png"])
+@pytest.mark.parametrize("kind", sorted(set(plotting.__all__) - {"save"}))
+def test_no_text_that_is_given_is_a_formula(tmp_path, kind, ending):
+    figure = EACH_TEXT[kind]()
+    plotting.save(figure, tmp_path / f"a{ending}")
+    given = [text for text in figure.findobj(Text) if FORMULA in text.get_text()]
+    assert kind == "positions" or given
+    assert not any(text.get_parse_math() for text in given)
+
+
 def test_what_cannot_be_written_is_refused(tmp_path):
     figure = plotting.schedule({"a": np.ones(3)})
     with pytest.raises(InputError, match=r"written as .svg or .png. Received: .*a.pdf"):
@@ -99,10 +124,14 @@ def test_masks_are_filled_where_one_may_attend():
     assert colours[0].sum() > colours[1].sum()  # True is the dark one
 
 
-def test_history_draws_training_and_validation_of_every_run():
-    def row(step, **values):
-        return {"step": str(step), **dict.fromkeys(COLUMNS, ""), **values}
+COLUMNS = ("loss", "accuracy", "perplexity", "learning_rate", "val_loss", "val_accuracy", "val_perplexity")
 
+
+def row(step, **values):
+    return {"step": str(step), **dict.fromkeys(COLUMNS, ""), **values}
+
+
+def test_history_draws_training_and_validation_of_every_run():
     rows = [row(1, loss="5", learning_rate="0.1"), row(2, loss="4", learning_rate="0.2")]
     rows.append(row(2, loss="4", val_loss="3", val_accuracy="0.5", val_perplexity="9"))
     figure = plotting.history({"first": rows, "second": rows[:1]})
@@ -112,9 +141,6 @@ def test_history_draws_training_and_validation_of_every_run():
     assert perplexity.get_yscale() == "log"
     assert list(rate.lines[0].get_xdata()) == [1, 2]
     assert {"first", "second", "loss, nats", "update"} <= set(texts(figure))
-
-
-COLUMNS = ("loss", "accuracy", "perplexity", "learning_rate", "val_loss", "val_accuracy", "val_perplexity")
 
 
 def test_lengths_shows_the_mean_padding_of_each_width():

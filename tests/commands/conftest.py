@@ -32,7 +32,7 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         count_tokens=lambda sentences: [1] * len(sentences),
         most_source=512,
     )
-    monkeypatch.setattr(ChosenModel, "open", lambda choice: model)
+    monkeypatch.setattr(ChosenModel, "open", lambda choice, batch_tokens: model)
     choice = ChosenModel(SimpleNamespace(path=Path("any"), config=config, languages=()), DecodingConfig())
     for command in (evaluate, translate):
         monkeypatch.setattr(command, "chosen_model", lambda options: choice)

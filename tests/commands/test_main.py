@@ -1,5 +1,6 @@
 """Tests of the command line: what it prints, how it exits, and what it leaves on the disk."""
 
+import argparse
 import gzip
 import json
 import os
@@ -7,7 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ from tf_transformer.commands.main import COMMANDS, main, parser
 from tf_transformer.config import PRESETS, Config, override
 from tf_transformer.data.corpora import copy_task
 from tf_transformer.data.corpora.copy_task import SIZES
+from tf_transformer.runs.descriptions import is_litert, is_web
 
 
 def tree(path: Path) -> dict[str, bytes | None]:
@@ -60,6 +62,8 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "newer/config.json": b'{"format_version": 999}',
         "foreign/saved_model.pb": b"",
         "lite/model.tflite": b"",
+        "web/model.tflite.gz": b"",
+        "web/tf_transformer.json": b"{}",
         "foreign/variables/x": b"",
     }
     for name, raw in texts.items():
@@ -199,6 +203,20 @@ def test_train_touches_no_folder_that_is_not_its_own(
         (["export", "--run-dir", "good"], ["--output"]),
         (["export", "--run-dir", "good", "--output", "foreign/1"], ["foreign is an export", "move it to foreign/1"]),
         (["export", "--run-dir", "good", "--output", "lite/1"], ["lite is an export", "move it to lite/1"]),
+        (["export", "--run-dir", "good", "--output", "web/1"], ["web is an export for browsers, which holds no other"]),
+        *(
+            (arguments, ["web is an export for browsers: export --format litert writes one that commands read"])
+            for arguments in (
+                ["info", "web"],
+                ["translate", "--model", "web"],
+                ["translate", "--model", "web", "--model", "web"],
+                ["evaluate", "--model", "web"],
+                ["score", "--model", "web", "list.txt", "list.txt"],
+                ["serve", "web"],
+                ["export", "--run-dir", "web", "--output", "x"],
+                ["plot", "beam", "--model", "web", "--text", "a", "--output", "a.svg"],
+            )
+        ),
         (
             ["prepare", "--data", "single.tsv", "list.txt", "--output", "x"],
             ["list.txt: write the option before each file"],
@@ -213,6 +231,12 @@ def test_other_commands_refuse(fails: Callable[..., str], arguments: list[str], 
     said = fails(*arguments)
     for part in parts:
         assert part in said
+
+
+def test_an_export_for_browsers_that_was_unpacked_is_one_for_litert(work: Path) -> None:
+    assert is_web("web") and not is_litert("web")
+    (work / "web" / "model.tflite").touch()
+    assert is_litert("web") and not is_web("web")
 
 
 def test_what_the_system_refuses_is_one_line(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -415,6 +439,28 @@ def test_help_of_every_command(command: str, capsys: pytest.CaptureFixture[str])
     assert option_lines[0].startswith("  -h, --help")
 
 
+def parsers(of: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """A parser and those of its commands and kinds."""
+    yield of
+    for action in of._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for sub in action.choices.values():
+                yield from parsers(sub)
+
+
+def test_every_option_says_what_it_is() -> None:
+    """A default alone says nothing."""
+    options = [action for each in parsers(parser()) for action in each._actions]
+    assert len(options) > 150
+    assert [action.dest for action in options if not action.help or action.help.startswith("(")] == []
+
+
+def test_help_of_serve_names_all_that_is_served(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    assert "an exported SavedModel or an export for LiteRT, or a folder" in " ".join(capsys.readouterr().out.split())
+
+
 def test_help_of_train_has_options_presets_and_settings(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["train", "--help"])
@@ -479,6 +525,14 @@ XX_YY = ("--source", "xx", "--target", "yy")
         (["export", "--run-dir", ".", "--output", "new"], ". is not a run directory"),
         (["export", "--run-dir", "shared_ema", "--output", "shared_ema/export/1"], "it would go with the run"),
         (["export", "--run-dir", "shared_ema", "--output", "new", "--beam-size", "0"], "beam_size must be at least 1"),
+        *(
+            (
+                ["export", "--run-dir", "shared_ema", "--output", "new", "--format", form, *given],
+                f"LiteRT has no XLA, which --jit-compile is for. Received: {' '.join(given)} with --format {form}",
+            )
+            for form in ("litert", "web")
+            for given in (["--jit-compile"], ["--set", "decoding.jit_compile=true"])
+        ),
         (["info", "."], ". is not a run directory"),
         (["average", "--run-dir", ".", "--last", "1"], ". is not a run directory"),
         (["average", "--run-dir", "shared_ema", "--last", "2"], "was trained with training.keep_last=1"),
@@ -491,6 +545,13 @@ XX_YY = ("--source", "xx", "--target", "yy")
         (
             ["train", *CORPUS, *XX_YY, "--init-from", "shared_ema", "--run-dir", "shared_ema", "--overwrite"],
             "--init-from shared_ema lies inside shared_ema: --overwrite would remove it",
+        ),
+        (
+            [
+                *("train", *CORPUS, *XX_YY, "--run-dir", "shared_ema", "--overwrite"),
+                *("--set", "tokenizer.normalization=shared_ema/config.json"),
+            ],
+            "tokenizer.normalization shared_ema/config.json lies inside shared_ema: --overwrite would remove it",
         ),
         (
             ["evaluate", *MODEL, *CORPUS, "--split", "val", "--output", str(FROZEN / "corpus" / "val.yy")],

@@ -93,6 +93,24 @@ def test_the_tree_is_that_of_the_search(copy_run, beam_size, alpha):
 
 
 @pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("attention", "a run directory; several run directories, by --model A --model B, translate as an ensemble"),
+        ("beam", "a run directory; several run directories, by --model A --model B, translate as an ensemble"),
+        ("schedule", "how many updates are drawn (default: 20000)"),
+        ("positions", "even and at least 8"),
+        ("label-smoothing", "at least 0 and below 1"),
+    ],
+)
+def test_help_says_what_is_taken(capsys, kind, said):
+    with pytest.raises(SystemExit):
+        main(["plot", kind, "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert said in shown
+    assert " export" not in shown
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["attention", "--text", "a"], "--model"),

@@ -142,8 +142,12 @@ def test_standard_input_to_a_file_and_a_file_to_standard_output(
         (["--input", "."], "--input . is a folder"),
         (["--input", "latin.txt"], "latin.txt, line 2: not UTF-8"),
         (["--input", "a.txt", "--output", "."], "--output . is a folder"),
-        (["--input", "a.txt", "--output", "x/../a.txt"], "--output x/../a.txt is named twice"),
+        (["--input", "a.txt", "--output", "x/../a.txt"], "--output x/../a.txt is also read, and would be lost"),
+        (["--input", "a.txt", "--output", "x/1", "--input", "b.txt.gz", "--output", "x/1"], "x/1 is named twice"),
         (["--constraints", "a.txt", "--output", "a.txt"], "--output a.txt is also read, and would be lost"),
+        (["--memory", "m.tsv", "--output", "./m.tsv"], "--output m.tsv is also read, and would be lost"),
+        (["--memory", "m.tsv:en-de", "--output", "m.tsv"], "--output m.tsv is also read, and would be lost"),
+        (["--input", "p.part", "--output", "p"], "--output p.part is also read, and would be lost"),
         (["--input", "a.txt", "--unbuffered"], "--unbuffered is for standard input"),
         (["--input", "a.txt", "--output", "x", "--output", "y"], "Received: 1 inputs, 2 outputs"),
         (["--input", "a.txt", "--output", "a.txt/x"], "a.txt is not a folder"),
@@ -153,10 +157,13 @@ def test_files_are_refused_before_the_model_is_loaded(
     here: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
     (here / "x").mkdir()
+    for name in ("m.tsv", "p.part"):
+        (here / name).write_text("a\tb\n")
+    names = sorted(path.name for path in here.iterdir())
     assert main(["translate", "--model", "nowhere", *arguments]) == 2
     err = capfd.readouterr().err
     assert said in err and err.count("\n") == 1
-    assert sorted(path.name for path in here.iterdir()) == ["a.txt", "b.txt.gz", "latin.txt", "x"]
+    assert sorted(path.name for path in here.iterdir()) == names
 
 
 def test_what_was_translated_before_an_error_is_kept(

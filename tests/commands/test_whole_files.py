@@ -115,7 +115,7 @@ def test_a_memory_for_lines(
         (["--input", "a.txt", "--output", "b", "--memory", "copy"], "--memory must be a file of pairs"),
         (["--input", "a.txt", "--output", "b", "--memory", "none.tmx"], "no such file"),
         (["--input", "a.txt", "--output", "b", "--memory", "memory.tmx"], "needs the languages"),
-        (["--input", "a.html", "--output", "a.html"], "is named twice"),
+        (["--input", "a.html", "--output", "a.html"], "is also read"),
         (["--input", "none.po", "--output", "b"], "none.po: No such file"),
         (["--input", "a.PDF", "--output", "b"], "a.PDF cannot be translated as a file: save it as .docx"),
         (["--input", "a.json", "--output", "b"], "a.json cannot be translated as a file: save it as .po"),

@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import threading
@@ -25,7 +26,7 @@ from tests.conftest import MILLISECONDS, unpack
 from tf_transformer import PRESETS, Transformer, load
 from tf_transformer import Translator as TensorFlowTranslator
 from tf_transformer.commands.main import main
-from tf_transformer.config import TokenizerConfig
+from tf_transformer.config import Config, DecodingConfig, TokenizerConfig, override
 from tf_transformer.data.corpora import copy_task, toy
 from tf_transformer.decoding.search_tree import search_tree
 from tf_transformer.errors import InputError
@@ -98,9 +99,10 @@ TRAINED = [
     ("char", "nfc", False),
     ("word", "nmt_nfkc", True),
 ]
+DEFINED = ["<x>", "ab", "abc", "gives a", f"{SPACE_MARK}the", "☃", "é", "..."]
 OTHERS = [
-    {"user_defined_symbols": ["<x>", "gives a", "☃"], "model_type": "unigram"},
-    {"user_defined_symbols": ["<x>", "gives a", "☃"], "model_type": "bpe"},
+    {"user_defined_symbols": DEFINED, "model_type": "unigram"},
+    {"user_defined_symbols": DEFINED, "model_type": "bpe"},
     {"treat_whitespace_as_suffix": True, "model_type": "unigram"},
     {"treat_whitespace_as_suffix": True, "model_type": "word"},
     {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "model_type": "bpe"},
@@ -116,11 +118,19 @@ def made_up(count):
         yield "".join(chr(rng.randrange(*rng.choice(places))) for _ in range(rng.randrange(1, 30)))
 
 
+def mixed(count):
+    """Lines of pieces that are defined, parts of them, and words."""
+    rng = random.Random(7)
+    parts = [*DEFINED, "the", "the a", "a", "b", "c", "..", "e", " ", "thesis", *SOURCES[0].split()]
+    for _ in range(count):
+        yield "".join(rng.choice(parts) + rng.choice(["", " "]) for _ in range(rng.randrange(1, 12)))
+
+
 @pytest.fixture(scope="module")
 def tokenised_in_node(tmp_path_factory):
     """By kind of tokenizer and the number of its pieces that are not in use: the ids and texts of Node and Python."""
     folder, text = tmp_path_factory.mktemp("tokenizers"), list(itertools.chain.from_iterable(PAIRS))
-    lines = [*SOURCES[:50], *ODD, *made_up(300), "<x>gives a☃ x <x>", " ".join(SOURCES[:9])]
+    lines = [*SOURCES[:50], *ODD, *made_up(300), *mixed(300), "<x>gives a☃ x <x>", " ".join(SOURCES[:9])]
     rng = random.Random(5)
     asked, expected = [], {}
     for number, kind in enumerate([*TRAINED, *OTHERS]):
@@ -287,13 +297,64 @@ def test_the_steps_of_the_search_are_those_of_tensorflow(exported, prefix):
 @needs_node
 @needs_litert
 def test_options_that_do_nothing_are_refused(exported):
-    options = [{"beamsize": 3}, {"n": 4}, {"target": "toString"}]
+    options = [{"beamsize": 3}, {"n": 4}, {"n": 1.5}, {"target": "toString"}]
     answers = in_node("translate.mjs", exported("nllb"), [{"sentences": ["a"], "options": each} for each in options])
     assert [answer.get("error") for answer in answers] == [
         "There is no setting beamsize of the search.",
         "n must be 1 to 3, the size of the beam. Received: 4",
+        "n must be 1 to 3, the size of the beam. Received: 1.5",
         "The model has no target language toString.",
     ]
+
+
+VALUES = ["abc", "3", "", None, True, False, [], {}, -11, -1, 0, 0.5, 1, 1.5, 2, 3, 10.5, 101, 1_000_000, 1_000_001]
+IDLE = {"temperature", "top_k", "top_p", "seed", "attention_layer", "jit_compile", "source_language", "target_language"}
+
+
+@needs_node
+@needs_litert
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(DecodingConfig)])
+def test_a_setting_is_taken_where_python_takes_it_and_it_acts(exported, name):
+    assert (name in web.SETTINGS) == (name not in IDLE)
+    said = in_node("settings.mjs", exported("random"), [[name, value] for value in VALUES])
+    for value, why in zip(VALUES, said, strict=True):
+        try:
+            override(Config(), {"decoding": {name: value}})
+            is_wrong = name in IDLE
+        except InputError:
+            is_wrong = True
+        assert bool(why) == is_wrong, (value, why)
+
+
+@needs_node
+@needs_litert
+def test_why_a_setting_is_not_taken(exported):
+    said = {
+        ("beam_size", "3"): 'beam_size must be an integer, at least 1 and at most 1000000. Received: "3"',
+        ("max_length", 0): "max_length must be an integer or null, at least 1 and at most 1000000. Received: 0",
+        ("length_penalty_offset", -1): "length_penalty_offset must be a finite number, at least 0. Received: -1",
+        ("ban_unknown", 1): "ban_unknown must be true or false. Received: 1",
+        ("top_k", 3): "There is no setting top_k of the search.",
+        (
+            "target_language",
+            "fra_Latn",
+        ): "There is no setting target_language of the search: give the language as target.",
+        ("toString", 1): "There is no setting toString of the search.",
+    }
+    assert in_node("settings.mjs", exported("random"), [*said]) == [*said.values()]
+    [why] = in_node("settings.mjs", exported("nllb"), [["max_source_length", 2]])
+    assert why.startswith("max_source_length must be at least 3 for a model with several languages")
+
+
+@pytest.mark.long_but_first
+@needs_node
+@needs_litert
+@pytest.mark.parametrize("kind", ["nllb", "random"])
+def test_whatever_fails_its_memory_is_freed(exported, kind):
+    kept = in_node("memory.mjs", exported(kind), None)
+    for of_work in (kept["loading"], *kept["working"].values()):
+        assert len(of_work) > 5
+        assert not any(of_work), kept
 
 
 def test_a_search_that_samples_is_refused(copy_run, tmp_path, capsys):
@@ -316,10 +377,18 @@ def exported_copy(made_once, copy_run):
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """A plain web server: none that this project has. It breaks off in the middle of a file, or has rules."""
+    """A plain web server: none that this project has. It breaks off in the middle of a file, or has rules.
+
+    Or it sends one page for whatever it does not have.
+    """
 
     breaks_off = None
     rules = ""
+    falls_back = False
+
+    def translate_path(self, path):
+        found = super().translate_path(path)
+        return str(Path(self.directory) / "index.html") if self.falls_back and not Path(found).exists() else found
 
     def copyfile(self, source, outputfile):
         content = source.read()
@@ -335,9 +404,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serve(folder, **how):
+def serve(folder, port=0, **how):
     handler = type("Handler", (Handler,), how)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=folder)) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(handler, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
@@ -468,6 +537,30 @@ def test_what_is_open_stays_open_while_more_is_translated(exported_copy, page):
         expect(page.locator("#translation")).to_have_text("\n".join(COPIED[:20]), timeout=MILLISECONDS)
 
 
+@needs_litert
+def test_a_text_that_nobody_waits_for_is_stopped(exported_copy, page):
+    """Another text comes after the batch of the first that is computed, not after all of them."""
+    with serve(exported_copy) as address:
+        page.add_init_script(
+            """globalThis.posted = [];
+            globalThis.Worker = class extends Worker {
+              constructor(...given) {
+                super(...given);
+                this.addEventListener("message", ({data}) => void (data.part && posted.push(data)));
+              }
+            };"""
+        )
+        page.goto(address)
+        translate(page, "\n".join(COPIED * 5))
+        expect(page.locator("#sentences > details").first).to_be_visible(timeout=MILLISECONDS)
+        translate(page, "\n".join(COPIED[:20]))
+        expect(page.locator("#translation")).to_have_text("\n".join(COPIED[:20]), timeout=MILLISECONDS)
+        parts = page.evaluate("posted.map(({id, part}) => [id, part.sentences.length])")
+    first, last = [[size for id, size in parts if id == of] for of in dict.fromkeys(id for id, _ in parts)]
+    assert sum(first) < 500  # of 1000
+    assert last == [1, 8, 8]  # each sentence comes once, and the rest with the answer
+
+
 @pytest.fixture
 def changed(exported_copy, tmp_path):
     """Gives a copy of the export in which a function changes a file."""
@@ -482,6 +575,23 @@ def changed(exported_copy, tmp_path):
 
 def half(content):
     return content[: len(content) // 2]
+
+
+@pytest.mark.long_but_first
+@needs_litert
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_the_example_in_the_readme_runs(changed, page, beam_size):
+    def search(content):
+        description = json.loads(content)
+        description["config"]["decoding"]["beam_size"] = beam_size
+        return json.dumps(description).encode()
+
+    folder = changed("tf_transformer.json", search)
+    [example] = re.findall(r"```html\n(.+?)```", (folder / "README.md").read_text("utf-8"), flags=re.S)
+    (folder / "own.html").write_text(f"<link rel=icon href='data:,'>\n{example.replace('...', COPIED[0])}", "utf-8")
+    with serve(folder) as address, page.expect_console_message(timeout=MILLISECONDS) as message:
+        page.goto(f"{address}own.html")
+        assert message.value.text.startswith(f"{COPIED[0]} -"), page.said
 
 
 DAMAGED = {
@@ -610,6 +720,53 @@ def test_a_newer_export_is_shown_the_second_time_that_it_is_there(changed, page)
         expect(page.locator("h1")).to_have_text("Newer", timeout=MILLISECONDS)
         translate(page, COPIED[1])
         expect(page.locator("#translation")).to_have_text(COPIED[1], timeout=MILLISECONDS)
+
+
+READ = "async (path) => (await fetch(path)).text()"
+
+
+@pytest.mark.long
+@needs_litert
+def test_of_what_is_at_the_same_address_only_the_export_is_kept(changed, page):
+    folder = changed("README.md", lambda content: content)
+    with serve(folder) as address:
+        page.goto(address)
+        translate(page, COPIED[0])
+        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+        for text in ("one", "two"):
+            (folder / "api").write_text(text)
+            assert page.evaluate(READ, "api?q=1") == text
+        assert page.evaluate(READ, "page.js?v=2") == (folder / "page.js").read_text("utf-8")
+        urls = page.evaluate(
+            """async () => {
+              const [name] = await caches.keys();
+              return (await (await caches.open(name)).keys()).map((request) => request.url);
+            }"""
+        )
+    files = {url.removeprefix(address) for url in urls}
+    assert {"", "index.html", "worker.js", "model.tflite.gz"} < files
+    assert not files & {"README.md", "api", "api?q=1", "page.js?v=2"}
+    assert all((folder / file).exists() for file in files)
+
+
+@pytest.mark.long_but_first
+@needs_litert
+@pytest.mark.parametrize("falls_back", [False, True])
+def test_another_project_at_the_same_address_is_shown(exported_copy, tmp_path, page, falls_back):
+    (tmp_path / "index.html").write_text("<link rel=icon href='data:,'><h1>Another</h1>", "utf-8")
+    with serve(exported_copy) as address:
+        page.goto(address)
+        translate(page, COPIED[0])
+        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+    page.reload()  # there is no network
+    expect(page.locator("h1")).to_have_text("Translate")
+    with serve(tmp_path, int(address.rstrip("/").rpartition(":")[2]), falls_back=falls_back):
+        page.goto(address)
+        expect(page.locator("h1")).to_have_text("Another", timeout=MILLISECONDS)
+        page.reload()
+        expect(page.locator("h1")).to_have_text("Another", timeout=MILLISECONDS)
+        assert page.evaluate("caches.keys()") == []
+        assert page.evaluate("navigator.serviceWorker.getRegistrations().then((all) => all.length)") == 0
 
 
 @needs_litert

@@ -157,18 +157,3 @@ def test_what_the_page_shows_runs(copy_run, tmp_path, monkeypatch, capfd):
         importlib.import_module("matplotlib").use("agg")
         exec(plot, names)
         assert (tmp_path / "attention.svg").stat().st_size > 1000
-
-
-def test_what_cannot_be_scored_is_refused(copy_run, tmp_path, capsys):
-    (tmp_path / "source").write_text("a\nb\n")
-    (tmp_path / "target").write_text("a\n")
-    files = [str(tmp_path / side) for side in ("source", "target")]
-    assert main(["score", "--model", str(copy_run), *files]) == 2
-    output, errors = capsys.readouterr()
-    assert len(output.splitlines()) == 1  # of the first line
-    assert f"{files[0]} and {files[1]} must go line by line, but only {files[0]} has a line 2" in errors
-    assert main(["score", "--model", str(copy_run), files[0], str(tmp_path / "none")]) == 2
-    assert "none: No such file or directory" in capsys.readouterr().err
-    (tmp_path / "target").write_bytes(b"a\n\xff\n")
-    assert main(["score", "--model", str(copy_run), *files]) == 2
-    assert "target, line 2: not UTF-8" in capsys.readouterr().err

@@ -171,6 +171,29 @@ def test_a_batch_changes_nothing_and_sentences_may_be_many(tmp_path, tokenizers)
     assert ours.translate_strings([]) == []
 
 
+@pytest.mark.parametrize("work", ["search", "score", "attention"])
+def test_as_many_tokens_are_computed_at_once_as_are_asked_for(copy_litert, monkeypatch, work):
+    encode, rows = LiteRTModel.encode, []
+
+    def counted(model, ids):
+        rows.append(len(ids))
+        return encode(model, ids)
+
+    monkeypatch.setattr(LiteRTModel, "encode", counted)
+    sources = [source for source, _ in copy_task.pairs("test")][:160]
+    for batch_tokens, most in ((16 * 7, 7), (2048, 128), (4096, 160)):
+        translator = Translator.load(copy_litert("int8"), threads=1, batch_tokens=batch_tokens)
+        found = translator.search(sources) if work == "attention" else None
+        rows.clear()
+        if work == "search":
+            translator.translate_strings(sources)
+        elif work == "score":
+            translator.score_strings([(source, source) for source in sources])
+        else:
+            translator.attention(found)
+        assert (sum(rows), max(rows)) == (160, most)
+
+
 @pytest.mark.long
 def test_what_is_cut_is_named(tmp_path, tokenizers, caplog):
     theirs, ours = both(

@@ -196,3 +196,14 @@ def test_ids_outside_the_graph_are_those_inside(model_type: str, normalization: 
                 assert (model_type, sorted(outside)) == ("unigram", sorted(inside))
                 tied += 1
     assert tied <= 5
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+def test_rows_of_one_string_are_cut_alike_except_at_ties(model_type: str) -> None:
+    rows = [part * count for part in ("0", "a", "ab", "e ", "...", "日") for count in range(2, 41)]
+    config = TokenizerConfig(vocab_size=1000, model_type=model_type)
+    tokenizer = Tokenizer(train_tokenizer([*SENTENCES, *rows], config))
+    outside, inside = tokenizer.encode(rows), tokenizer.tokenize(rows).to_list()
+    if model_type == "unigram":  # the same pieces in another order have the same score
+        outside, inside = [sorted(row) for row in outside], [sorted(row) for row in inside]
+    assert outside == inside

@@ -67,7 +67,7 @@ class TranslationHandler(ModelHandler[Sequence[str], list[str], "TextTranslator"
             if is_elsewhere(path):
                 path = stack.enter_context(tempfile.TemporaryDirectory())
                 StoredFolder(self.model).fetch(Path(path))
-            return open_translator(path, self.decoding)
+            return open_translator(path, self.decoding, batch_tokens=self.batch_tokens)
 
     def run_inference(
         self, batch: Sequence[Sequence[str]], model: "TextTranslator", inference_args: dict[str, Any] | None = None

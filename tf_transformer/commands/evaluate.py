@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
     pairs = _split(data, options)
     if options.output:
         check_output("--output", Path(options.output), [options.compare, *open_corpus(data).files(options.split)])
-    model = chosen.between(data).open()
+    model = chosen.between(data).open(options.batch_tokens)
     others = _others(options, data, pairs) if options.compare else None  # first: it may be refused
     start = time.perf_counter()
     translations = _translations(model, pairs, options)
@@ -161,7 +161,7 @@ def _others(options: argparse.Namespace, data: DataConfig, pairs: Pairs) -> list
         data = dataclasses.replace(own_data, **split)
         if _split(data, options) != pairs:
             raise InputError(f"--compare {other} was trained on other data: give --data, --source and --target")
-        return _translations(chosen.between(data).open(), pairs, options)
+        return _translations(chosen.between(data).open(options.batch_tokens), pairs, options)
     translations = read_lines(other)
     if len(translations) != len(pairs.targets):
         raise InputError(f"--compare {other} has {len(translations)} lines, the split {len(pairs.targets)} sentences")

@@ -12,7 +12,7 @@ from tf_transformer.commands.common.chosen_model import add_search, search_given
 from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.commands.common.resolve import warn_of_idle
 from tf_transformer.errors import InputError, missing_extra
-from tf_transformer.runs.descriptions import is_export
+from tf_transformer.runs.descriptions import is_export, is_web
 from tf_transformer.storage.atomic import refuse_existing, refuse_inside
 
 SUMMARY = "Write a run as a SavedModel from strings to strings, or for LiteRT, browsers or CTranslate2."
@@ -30,6 +30,8 @@ class Format(NamedTuple):
     """why it takes no settings of the search, where it takes none"""
     no_dtype: str | None = None
     """why it takes no other type than float32, where it takes none"""
+    no_xla: str | None = None
+    """why it takes no `--jit-compile`, where it takes none"""
     quantizes: bool = False
     """whether it has weights of fewer bits, by `--quantize`"""
     extra: str | None = None
@@ -51,12 +53,14 @@ FORMATS = {
         "LiteRT, on phones, small boards and CPUs",
         package="ai_edge_litert",
         no_dtype="LiteRT takes --quantize instead",
+        no_xla="LiteRT has no XLA, which --jit-compile is for",
         quantizes=True,
     ),
     "web": Format(
         "browsers, as a page that translates without a server",
         package="ai_edge_litert",
         no_dtype="LiteRT takes --quantize instead",
+        no_xla="LiteRT has no XLA, which --jit-compile is for",
         quantizes=True,
         extra="litert",
         found_by="web_runtime",
@@ -116,6 +120,8 @@ def run(options: argparse.Namespace) -> None:
             f"{output.parent} is an export, so it takes no versions. Give another --output, or move it to "
             f"{output.parent}/1 first"
         )
+    if is_web(output.parent):
+        raise InputError(f"{output.parent} is an export for browsers, which holds no other: give another --output")
     from tf_transformer.runs.directory import RunDirectory  # NumPy takes a while
 
     runs = [RunDirectory(folder) for folder in options.run_dir]
@@ -129,6 +135,9 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"{form.no_search}. Received: {', '.join(sorted(given))}")
     if options.dtype != "float32" and form.no_dtype:
         raise InputError(f"{form.no_dtype}. Received: --dtype {options.dtype}")
+    compiled = [name for name, layer in given.items() if layer["decoding"].get("jit_compile")]
+    if compiled and form.no_xla:
+        raise InputError(f"{form.no_xla}. Received: {compiled[0]} with --format {options.format}")
     if len(runs) > 1 and options.format != "saved_model":
         raise InputError(f"only a SavedModel holds an ensemble: give one --run-dir. Received: {len(runs)}")
     if options.quantize and not form.quantizes:

@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from tf_transformer.config import Config
 from tf_transformer.data.corpora import STANDARD_INPUT, check_training_splits, open_corpus, training_data
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import LANGUAGES
+from tf_transformer.runs.runtimes import cores
 from tf_transformer.storage.atomic import REPLACED, refuse_inside
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
         import_tensorflow()  # without its greetings: TensorFlow Datasets imports it as well
     from tf_transformer.data.preparing import prepare
 
-    workers = options.workers or len(os.sched_getaffinity(0))
+    workers = options.workers or cores()
     prepared = prepare(planned(resolved), Path(options.output), workers=workers, part=part, overwrite=options.overwrite)
     if prepared is not None:
         print(f"prepared: {options.output}, {sum(corpus['pairs'] for corpus in prepared.corpora):,} pairs")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from tf_transformer.commands.common.chosen_model import add_model, add_set, chosen_model
 from tf_transformer.commands.common.options import add_batch_tokens
+from tf_transformer.commands.common.text_files import check_input
 from tf_transformer.errors import InputError
 from tf_transformer.progress import progress_bar
-from tf_transformer.storage.lines import decoded
+from tf_transformer.storage.lines import decoded, opened
 from tf_transformer.text.batching import translate_lines
 
 SUMMARY = "Print how probable given translations are: log-probability and perplexity of each line."
@@ -24,17 +25,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_batch_tokens(parser)
     add_set(parser)
-    parser.add_argument("source", metavar="SOURCE", help="file of sentences")
-    parser.add_argument("target", metavar="TARGET", help="file of their translations, line for line")
+    parser.add_argument("source", metavar="SOURCE", help="file of sentences, also as .gz or .zst")
+    parser.add_argument("target", metavar="TARGET", help="file of their translations, line for line, packed or not")
     parser.add_argument("--tokens", action="store_true", help="also print the log-probability of each token")
 
 
 def run(options: argparse.Namespace) -> None:
     """Print how probable given translations are."""
-    files = [Path(options.source), Path(options.target)]
-    for file in files:
-        file.open("rb").close()  # refused before the model is loaded
-    model = chosen_model(options).open()
+    files = source, target = Path(options.source), Path(options.target)
+    # All of both is read before the model is loaded: a bad line is named now, and not after hours.
+    counts = check_input("SOURCE", source), check_input("TARGET", target)
+    if None not in counts and counts[0] != counts[1]:
+        raise InputError(f"{source} and {target} must go line by line. Received: {counts[0]} and {counts[1]} lines")
+    model = chosen_model(options).open(options.batch_tokens)
 
     def count(pairs: list[tuple[str, str]]) -> list[int]:
         return list(map(max, *(model.count_tokens(list(side)) for side in zip(*pairs, strict=True))))
@@ -52,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _pairs_of(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """Read two files side by side, a line at a time."""
-    with source.open("rb") as sources, target.open("rb") as targets:
+    with opened(source) as sources, opened(target) as targets:
         sides = (decoded(lines, os.fspath(file)) for file, lines in ((source, sources), (target, targets)))
         for number, (one, other) in enumerate(itertools.zip_longest(*sides), 1):
             if one is None or other is None:

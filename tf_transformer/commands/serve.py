@@ -9,7 +9,7 @@ from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
 from tf_transformer.config import DataConfig
 from tf_transformer.data.corpora.translated_file import ENDINGS, PLAIN, TranslatedFile, TranslatedPage
 from tf_transformer.errors import InputError, missing_extra
-from tf_transformer.runs.descriptions import is_run
+from tf_transformer.runs.descriptions import is_run, refuse_web
 from tf_transformer.serving.http.origin import origins
 from tf_transformer.serving.keys import Keys
 from tf_transformer.serving.limits import Limits
@@ -29,7 +29,11 @@ KINDS = (*ENDINGS, PLAIN), _opened, TranslatedPage
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("path", metavar="DIR", help="an exported SavedModel, or a folder of versions, such as 1 and 2")
+    parser.add_argument(
+        "path",
+        metavar="DIR",
+        help="an exported SavedModel or an export for LiteRT, or a folder of versions, such as 1 and 2",
+    )
     parser.add_argument("--name", metavar="NAME", help="the model's name in the API (default: the name of the folder)")
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)")
     for name, number, what in (("--port", 8501, "REST and the page"), ("--grpc-port", 8500, "gRPC")):
@@ -105,6 +109,7 @@ def run(options: argparse.Namespace) -> None:
 def _check_folder(path: Path) -> None:
     if not path.is_dir():
         raise InputError(f"{path}: there is no such folder")
+    refuse_web(path)
     if is_run(path):
         raise InputError(
             f"{path} is a run directory, and exports are served: first "

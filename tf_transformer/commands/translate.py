@@ -13,13 +13,14 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from tf_transformer.commands.common.chosen_model import add_model, add_search, chosen_model
 from tf_transformer.commands.common.options import add_batch_tokens
-from tf_transformer.commands.common.text_files import check_input, check_output, written_line_by_line
+from tf_transformer.commands.common.text_files import PART, check_input, check_output, written_line_by_line
 from tf_transformer.commands.common.whole_files import add_options as add_whole_files
 from tf_transformer.commands.common.whole_files import are_whole, read_memory, translate_file
 from tf_transformer.commands.common.written_lines import Written, terms_by, written_by
 from tf_transformer.commands.common.written_lines import add_options as add_kinds
 from tf_transformer.commands.common.written_lines import check as check_kinds
 from tf_transformer.config import DataConfig
+from tf_transformer.data.corpora import without_direction
 from tf_transformer.data.corpora.translated_file import TranslatedFile
 from tf_transformer.errors import InputError
 from tf_transformer.progress import progress_bar, waiting_for
@@ -112,7 +113,7 @@ def run(options: argparse.Namespace) -> None:
         print("Type a sentence and press Enter; Ctrl-D ends. --input FILE translates a file.", file=sys.stderr)
     if faster := faster_than(chosen.described.path):
         print(faster, file=sys.stderr)
-    model = chosen.open()
+    model = chosen.open(options.batch_tokens)
     written = written_by(model, options, count, terms=terms, language=chosen.target_language, memory=memory)
     cutter = _cutter(model, segment, options.keep_markup, memory) if segment else None
     outputs = options.output or [None]
@@ -246,9 +247,11 @@ def _check_files(options: argparse.Namespace, is_whole: bool) -> list[int | None
             f"give one --output for all inputs, or one for each. Received: {len(options.input)} inputs, "
             f"{len(options.output)} outputs"
         )
+    read = [*options.input, options.constraints, without_direction(options.memory or "")[0]]
     for output in options.output:
-        check_output("--output", Path(output), [options.constraints])
-        if [*map(os.path.realpath, (*options.input, *options.output))].count(os.path.realpath(output)) > 1:
+        for written in (output, output + PART):
+            check_output("--output", Path(written), read)
+        if [*map(os.path.realpath, options.output)].count(os.path.realpath(output)) > 1:
             raise InputError(f"--output {output} is named twice: give another file")
     # All of them are read before the model is loaded: a bad line is named now, and not after hours.
     return [] if is_whole else [check_input("--input", Path(name)) for name in options.input]

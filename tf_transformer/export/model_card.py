@@ -76,7 +76,7 @@ A page of your own translates like this:
   import {{Translator}} from "./translator.js";
 
   const translator = await Translator.load("./");
-  const [{{translations}}] = await translator.translate(["..."], {{n: 4}});
+  const [{{translations}}] = await translator.translate(["..."]);
   console.log(translations[0].text, translations[0].score);
 </script>
 ```

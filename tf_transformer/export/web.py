@@ -4,10 +4,12 @@ import gzip
 import hashlib
 import json
 import shutil
+import typing
 from pathlib import Path
 from typing import Any
 
 from tf_transformer.config import DecodingConfig
+from tf_transformer.config.overrides import field_of, hint_of
 from tf_transformer.export import litert, web_runtime
 from tf_transformer.export.model_card import web_card
 from tf_transformer.runs.descriptions import LITERT_MODEL, OF_LITERT
@@ -20,9 +22,15 @@ SHARED = Path(__file__).parents[1] / "serving" / "http" / "page"
 """The page of the server, which is that of this export too. It asks a translator by `ask.js`, of which each has one."""
 RUNTIME = "runtime"
 CONTENTS = "contents.js"
-PAGE = (".html", ".css", ".js")
+PAGE, PACKED = (".html", ".css", ".js"), ".gz"
 BLANKS = INVISIBLE_CLASS.replace("\\x", "\\u")
 """The characters of a blank line, as JavaScript writes such a class."""
+SETTINGS = (
+    *("beam_size", "length_penalty", "length_penalty_offset", "coverage_penalty", "early_stopping", "likely_stopping"),
+    *("max_source_length", "max_extra_length", "max_length", "min_length", "no_repeat_ngram", "ban_unknown"),
+)
+"""The settings of the search that act in a browser. Languages have options of their own there."""
+TYPES = {bool: "boolean", int: "integer", float: "number"}
 
 
 def export(
@@ -76,15 +84,24 @@ def _pack(folder: Path, name: str) -> dict[str, Any]:
     description: dict[str, Any] = json.loads((folder / OF_LITERT).read_text("utf-8"))
     tokenizers = set(description["litert"]["tokenizers"])
     for file in (LITERT_MODEL, *tokenizers):
-        (folder / f"{file}.gz").write_bytes(gzip.compress((folder / file).read_bytes(), mtime=0))
+        (folder / f"{file}{PACKED}").write_bytes(gzip.compress((folder / file).read_bytes(), mtime=0))
         (folder / file).unlink()
+    packed = sorted(folder.rglob(f"*{PACKED}"))
     description["web"] = {
         "name": name,
         "blanks": BLANKS,
-        "sizes": {file.relative_to(folder).as_posix(): file.stat().st_size for file in sorted(folder.rglob("*.gz"))},
+        "settings": {name: _range(name) for name in SETTINGS},
+        "sizes": {file.relative_to(folder).as_posix(): file.stat().st_size for file in packed},
     }
     (folder / OF_LITERT).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
     return description
+
+
+def _range(name: str) -> dict[str, Any]:
+    """Return what a setting of the search may be, as `settings.js` reads it."""
+    hint = hint_of("decoding", name)
+    kind, *others = typing.get_args(hint) or (hint,)
+    return {"type": TYPES[kind], "or_null": bool(others), "bounds": field_of("decoding", name).metadata["bounds"]}
 
 
 def _contents(folder: Path) -> str:
@@ -93,10 +110,14 @@ def _contents(folder: Path) -> str:
     version = hashlib.sha256()
     for file in files:
         version.update(f"{file.relative_to(folder)}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    # Nothing that a browser does not load: a web server that holds back README.md would make it keep none of them.
+    needed = [file for file in files if file.suffix in (*PAGE, PACKED) or file.name == OF_LITERT.name]
     # A browser keeps the model when it loads it, and of LiteRT the one build that it loads.
-    # Nothing that it does not load: a web server that holds back README.md would make it keep none of them.
-    needed = [file for file in files if file.suffix in PAGE or file.name == OF_LITERT.name]
-    now = [file for file in needed if file.parent.name != RUNTIME]
-    page = ["./", CONTENTS, *(file.relative_to(folder).as_posix() for file in now)]
-    contents = {"version": version.hexdigest()[:16], "page": page}
+    loaded = [file for file in needed if file.suffix == PACKED or file.parent.name == RUNTIME]
+    page = [file for file in needed if file not in loaded]
+    contents = {
+        "version": version.hexdigest()[:16],
+        "page": ["./", CONTENTS, *(file.relative_to(folder).as_posix() for file in page)],
+        "loaded": [file.relative_to(folder).as_posix() for file in loaded],
+    }
     return f"self.CONTENTS = {json.dumps(contents, indent=1)};\n"

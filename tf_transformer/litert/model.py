@@ -11,6 +11,7 @@ from ai_edge_litert.interpreter import Interpreter
 from tf_transformer.errors import InputError
 from tf_transformer.litert.search import Predicted
 from tf_transformer.runs.descriptions import LITERT_MODEL
+from tf_transformer.runs.runtimes import cores
 
 ENCODE, DECODE = "encode", "decode"
 """The signatures. That of the step is alphabetically the first, and therefore the one that needs no copies."""
@@ -51,7 +52,7 @@ class LiteRTModel:
     Args:
         folder: the folder of the file.
         layers: the number of decoder layers.
-        threads: the number of threads that LiteRT uses; one per core by default.
+        threads: the number of threads that LiteRT uses; one for each core that the process may use by default.
 
     Raises:
         InputError: the file is missing, damaged, or was not written by us.
@@ -62,7 +63,7 @@ class LiteRTModel:
         if not path.is_file():
             raise InputError(f"{folder} has no {LITERT_MODEL}: export the run again")
         try:
-            self._interpreter = Interpreter(os.fspath(path), num_threads=threads or os.cpu_count())
+            self._interpreter = Interpreter(os.fspath(path), num_threads=threads or cores())
             signatures = self._interpreter.get_signature_list()
         except (ValueError, RuntimeError) as error:
             raise InputError(f"{path} is damaged or not a LiteRT model: {str(error).splitlines()[0]}") from None

@@ -45,6 +45,7 @@ class Translator:
         target: that of the target language.
         decoding: how to search, and between which languages if the model has several.
         max_positions: the number of positions that the model has learned; None if it takes any.
+        batch_tokens: the most tokens that are computed at once, as `batches_of` counts them.
 
     Raises:
         InputError: a language that the model does not have; sampling, which this class does not support.
@@ -57,6 +58,7 @@ class Translator:
         target: Vocabulary,
         decoding: DecodingConfig,
         max_positions: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
     ):
         if decoding.temperature:
             raise InputError(
@@ -68,6 +70,7 @@ class Translator:
         self.target = target
         self.decoding = decoding
         self.max_positions = max_positions
+        self.batch_tokens = batch_tokens
         self._before = int(bool(source.languages))
         """the number of tokens before the text, on both sides"""
         decoding.most_source(max_positions, self._before)  # raises if there is no room
@@ -75,14 +78,20 @@ class Translator:
 
     @classmethod
     def load(
-        cls, path: str | Path | Described, decoding: DecodingConfig | None = None, *, threads: int | None = None
+        cls,
+        path: str | Path | Described,
+        decoding: DecodingConfig | None = None,
+        *,
+        threads: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
     ) -> "Translator":
         """Return the translator of a folder that `export --format litert` wrote.
 
         Args:
             path: the folder, or its `Described`.
             decoding: how to search; by default as chosen for the export.
-            threads: the number of threads that LiteRT uses; one per core by default.
+            threads: the number of threads that LiteRT uses; one for each core that the process may use by default.
+            batch_tokens: the most tokens that are computed at once.
 
         Raises:
             InputError: a folder that is no such export, or is damaged.
@@ -103,6 +112,7 @@ class Translator:
             else Vocabulary.load(folder / target, vocab_size=sizes[1], languages=export.languages),
             decoding or export.config.decoding,
             facts["max_positions"],
+            batch_tokens,
         )
 
     def translate_strings(
@@ -142,7 +152,7 @@ class Translator:
         self.check_n_best(n)
         sources = self._sources(sentences, directions)
         found: dict[int, NBest] = {}
-        for batch in batches_of([len(each.ids) for each in sources], BATCH_TOKENS):
+        for batch in batches_of([len(each.ids) for each in sources], self.batch_tokens):
             of_batch = [sources[i] for i in batch]
             with self._turn:
                 hypotheses = self._search(of_batch, n, check)
@@ -200,7 +210,9 @@ class Translator:
         targets = self._encoded_targets([target for _, target in pairs])
         both = list(zip(sources, targets, strict=True))
         scores: list[list[float]] = [[] for _ in pairs]
-        for batch in batches_of([max(map(len, (source.ids, target.ids))) for source, target in both], BATCH_TOKENS):
+        for batch in batches_of(
+            [max(map(len, (source.ids, target.ids))) for source, target in both], self.batch_tokens
+        ):
             written = [targets[i].ids for i in batch]
             labels = padded(written)
             gained = np.empty(labels.shape, np.float32)
@@ -220,7 +232,7 @@ class Translator:
         """
         weights: dict[int, np.ndarray] = {}
         lengths = [max(len(each.source.ids), len(each.ids[0])) for each in found]
-        for batch in batches_of(lengths, BATCH_TOKENS):
+        for batch in batches_of(lengths, self.batch_tokens):
             with self._turn:
                 labels = padded([found[i].ids[0] for i in batch])
                 sources = [found[i].source for i in batch]

@@ -63,7 +63,8 @@ def architecture(encoder: Tower, decoder: Tower, title: str = "") -> Figure:
             [WIDTH / 2, WIDTH / 2, middle, middle], [top, top + 0.3, top + 0.3, reads_at], color="black", linewidth=1
         )
         axis.annotate("", xy=(WIDTH + 2.0, reads_at), xytext=(middle - 0.01, reads_at), arrowprops={"arrowstyle": "->"})
-        axis.set(xlim=(-0.7, 2 * WIDTH + 2.9), ylim=(-1.1, max(top, height) + 0.4), title=title)
+        axis.set(xlim=(-0.7, 2 * WIDTH + 2.9), ylim=(-1.1, max(top, height) + 0.4))
+        axis.set_title(title, parse_math=False)
     return figure
 
 
@@ -71,7 +72,7 @@ def _tower(axis: Axes, tower: Tower, left: float) -> tuple[float, float]:
     """Draw a tower; gives the height of its top, and that of the last attention of its layer."""
     y, reads_at = 0.0, 0.0
     centre = left + WIDTH / 2
-    axis.text(left + WIDTH, -0.75, tower.reads, ha="right", va="center", fontsize=8)
+    axis.text(left + WIDTH, -0.75, tower.reads, ha="right", va="center", fontsize=8, parse_math=False)
     axis.annotate("", xy=(centre, 0), xytext=(centre, -0.55), arrowprops={"arrowstyle": "->"})
     parts = [*tower.before, *tower.layer, *tower.after]
     frame = y
@@ -90,7 +91,7 @@ def _tower(axis: Axes, tower: Tower, left: float) -> tuple[float, float]:
                 linewidth=0.8,
             )
         )
-        axis.text(centre, y + 0.40, part.title, ha="center", va="center", fontsize=8.5)
+        axis.text(centre, y + 0.40, part.title, ha="center", va="center", fontsize=8.5, parse_math=False)
         axis.text(
             centre,
             y + 0.16,
@@ -99,6 +100,7 @@ def _tower(axis: Axes, tower: Tower, left: float) -> tuple[float, float]:
             va="center",
             fontsize=5.8,
             color="#444444",
+            parse_math=False,
         )
         if part.kind == "attention":
             reads_at = y + HEIGHT / 2
@@ -128,5 +130,5 @@ def _tower(axis: Axes, tower: Tower, left: float) -> tuple[float, float]:
         if number + 1 < len(parts):
             axis.annotate("", xy=(centre, y + GAP), xytext=(centre, y), arrowprops={"arrowstyle": "->"})
             y += GAP
-    axis.text(left - 0.16, -0.75, tower.name, ha="left", va="center", fontsize=10, fontweight="bold")
+    axis.text(left - 0.16, -0.75, tower.name, ha="left", va="center", fontsize=10, fontweight="bold", parse_math=False)
     return y, reads_at

@@ -41,12 +41,13 @@ def attention(weights: np.ndarray, rows: Sequence[str], columns: Sequence[str], 
                 named = f"layer {layer + 1}, head {head + 1}" if layers > 1 else f"head {head + 1}"
                 axis.set_title(named, fontsize=8)
                 is_lowest = layer == layers - 1 and head + across >= heads
-                axis.set_xticks(range(width), columns if is_lowest else [""] * width, rotation=90, fontsize=8)
-                axis.set_yticks(range(length), rows if head % across == 0 else [""] * length, fontsize=8)
+                below, beside = columns if is_lowest else [""] * width, rows if head % across == 0 else [""] * length
+                axis.set_xticks(range(width), below, rotation=90, fontsize=8, parse_math=False)
+                axis.set_yticks(range(length), beside, fontsize=8, parse_math=False)
                 axis.tick_params(length=0)
                 for spine in axis.spines.values():
                     spine.set_visible(False)
         figure.colorbar(image, ax=axes.ravel().tolist(), label="weight", shrink=0.8, pad=0.02)
         if title:
-            figure.suptitle(title)
+            figure.suptitle(title, parse_math=False)
     return figure

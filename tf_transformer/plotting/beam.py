@@ -37,9 +37,9 @@ def beam(steps: Sequence[Sequence[Candidate]], title: str = "") -> Figure:
                 )
                 value = node.log_probability if node.score is None else node.score
                 text = axis.text(number, -rank, f"{node.token}\n{value:.2f}", ha="center", va="center", fontsize=6.5)
-                text.set_bbox(_box(colour))
-                text.set_fontweight("bold" if node.is_best else "normal")
-        axis.set(xlim=(-0.6, len(steps) + 0.7), ylim=(-widest + 0.3, 0.7), title=title)
+                text.set(bbox=_box(colour), fontweight="bold" if node.is_best else "normal", parse_math=False)
+        axis.set(xlim=(-0.6, len(steps) + 0.7), ylim=(-widest + 0.3, 0.7))
+        axis.set_title(title, parse_math=False)
         axis.set_xticks(range(1, len(steps) + 1))
         axis.set_xlabel("step")
         axis.yaxis.set_visible(False)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from tf_transformer.plotting.style import COLOURS, new_figure, style
+from tf_transformer.plotting.style import COLOURS, legend, new_figure, style
 
 MEASURES = (("loss", "loss, nats"), ("accuracy", "accuracy of tokens"), ("perplexity", "perplexity"))
 
@@ -29,7 +29,7 @@ def history(runs: Mapping[str, Sequence[Mapping[str, str]]]) -> Figure:
             axes[3].plot(*_points(training, "learning_rate"), color=colour)
         axes[2].set_yscale("log")
         axes[3].set(xlabel="update", ylabel="learning rate")
-        axes[0].legend(title="validation (thin: training)", fontsize=7, title_fontsize=7)
+        legend(axes[0], title="validation (thin: training)", fontsize=7, title_fontsize=7)
     return figure
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
-from tf_transformer.plotting.style import DASHES, SEQUENTIAL, new_figure, style
+from tf_transformer.plotting.style import DASHES, SEQUENTIAL, legend, new_figure, style
 
 
 def label_smoothing(targets: np.ndarray, confidence: np.ndarray, losses: Mapping[str, np.ndarray]) -> Figure:
@@ -32,5 +32,5 @@ def label_smoothing(targets: np.ndarray, confidence: np.ndarray, losses: Mapping
         curves.set(
             xlabel="probability of the right token", ylabel="loss, nats", title="too much confidence costs again"
         )
-        curves.legend()
+        legend(curves)
     return figure

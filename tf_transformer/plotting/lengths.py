@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from tf_transformer.plotting.style import COLOURS, new_figure, style
+from tf_transformer.plotting.style import COLOURS, legend, new_figure, style
 
 
 def lengths(counts: dict[str, Sequence[int]], widths: np.ndarray, padding: np.ndarray) -> Figure:
@@ -22,7 +22,7 @@ def lengths(counts: dict[str, Sequence[int]], widths: np.ndarray, padding: np.nd
         for number, (side, of_length) in enumerate(counts.items()):
             histogram.stairs(of_length, np.arange(len(of_length) + 1) - 0.5, color=COLOURS[number], label=side)
         histogram.set(xlabel="tokens", ylabel="sentences", title="lengths")
-        histogram.legend()
+        legend(histogram)
         found = sorted(set(widths.tolist()))
         means = [100 * padding[widths == width].mean() for width in found]
         shares.bar(found, means, color=COLOURS[0])

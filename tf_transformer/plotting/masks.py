@@ -22,9 +22,10 @@ def masks(named: Mapping[str, np.ndarray], rows: Sequence[str], columns: Mapping
         axes = figure.subplots(1, len(named), squeeze=False)[0]
         for axis, (title, mask) in zip(axes, named.items(), strict=True):
             axis.pcolormesh(mask, cmap=ListedColormap(["#eeeeee", COLOURS[0]]), vmin=0, vmax=1, edgecolors="white")
-            axis.set(title=title, xlabel="attended to", aspect="equal")
-            axis.set_xticks(np.arange(mask.shape[1]) + 0.5, columns[title], rotation=90)
-            axis.set_yticks(np.arange(mask.shape[0]) + 0.5, rows)
+            axis.set_title(title, parse_math=False)
+            axis.set(xlabel="attended to", aspect="equal")
+            axis.set_xticks(np.arange(mask.shape[1]) + 0.5, columns[title], rotation=90, parse_math=False)
+            axis.set_yticks(np.arange(mask.shape[0]) + 0.5, rows, parse_math=False)
             axis.invert_yaxis()
             axis.tick_params(length=0)
         axes[0].set_ylabel("attends")

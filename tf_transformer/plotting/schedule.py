@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
-from tf_transformer.plotting.style import DASHES, new_figure, style
+from tf_transformer.plotting.style import DASHES, legend, new_figure, style
 
 
 def schedule(rates: Mapping[str, np.ndarray]) -> Figure:
@@ -20,5 +20,5 @@ def schedule(rates: Mapping[str, np.ndarray]) -> Figure:
         for number, (name, values) in enumerate(rates.items()):
             axis.plot(np.arange(1, len(values) + 1), values, DASHES[number % len(DASHES)], label=name)
         axis.set(xlabel="update", ylabel="learning rate", title="The learning rate rises, then falls", ylim=(0, None))
-        axis.legend()
+        legend(axis)
     return figure

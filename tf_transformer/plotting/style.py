@@ -8,6 +8,7 @@ from typing import Any
 
 import matplotlib
 from cycler import cycler
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tf_transformer.errors import InputError
@@ -51,6 +52,12 @@ def style() -> Iterator[None]:
 def new_figure(width: float, height: float) -> Figure:
     """Return a figure of a size in inches; call it within `style`."""
     return Figure(figsize=(width, height))
+
+
+def legend(axis: Axes, **settings: Any) -> None:
+    """Add a legend whose names are drawn as they are given: a `$` in them begins no formula."""
+    for text in axis.legend(**settings).get_texts():
+        text.set_parse_math(False)
 
 
 def save(figure: Figure, path: str | Path) -> None:

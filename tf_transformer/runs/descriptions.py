@@ -18,6 +18,8 @@ OF_LITERT = Path("tf_transformer.json")
 """The file of the description within an export for LiteRT."""
 LITERT_MODEL = "model.tflite"
 """The file of the model within an export for LiteRT."""
+WEB_MODEL = f"{LITERT_MODEL}.gz"
+"""The same file within an export for browsers, whose description is that of an export for LiteRT."""
 WARM_UP = Path("assets.extra", "tf_serving_warmup_requests")
 """The file, within an export, of the requests that a server runs first (TensorFlow Serving's "SavedModel warmup")."""
 
@@ -40,6 +42,17 @@ def is_litert(path: str | Path) -> bool:
     return (Path(path) / LITERT_MODEL).exists()
 
 
+def is_web(path: str | Path) -> bool:
+    """Say whether a folder is an export for browsers. With its files unpacked it is one for LiteRT as well."""
+    return not is_litert(path) and (Path(path) / WEB_MODEL).exists() and (Path(path) / OF_LITERT).exists()
+
+
+def refuse_web(path: str | Path) -> None:
+    """Raise InputError for an export for browsers: only they read it."""
+    if is_web(path):
+        raise InputError(f"{path} is an export for browsers: export --format litert writes one that commands read")
+
+
 def is_run(path: str | Path) -> bool:
     """Say whether a folder is a run directory; other models may have a config.json too."""
     if is_export(path):
@@ -57,6 +70,7 @@ def describe(path: str | Path) -> dict[str, Any]:
     Raises:
         InputError: `path` is neither, or has another format version.
     """
+    refuse_web(path)
     folder = Path(path)
     kind, place = "run directory", OF_RUN
     if is_saved_model(folder):

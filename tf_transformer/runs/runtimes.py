@@ -1,5 +1,6 @@
-"""Which runtime translates with a model, and whether an export beside it is faster on this machine."""
+"""This machine, which runtime translates with a model, and whether an export beside it is faster here."""
 
+import os
 import platform
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,13 @@ def cpu() -> str:
     lines = file.read_text("utf-8", "replace").splitlines() if file.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "") or platform.processor() or platform.machine()
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use; not every system says which these are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def runtime_of(path: Path) -> str:

@@ -13,6 +13,7 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from tf_transformer.errors import InputError
 from tf_transformer.runs.descriptions import OF_EXPORT, OF_LITERT, WARM_UP, Described, is_litert
+from tf_transformer.runs.runtimes import cores
 from tf_transformer.runs.signatures import DEFAULT
 from tf_transformer.serving import litert, saved_model
 from tf_transformer.serving.admission import Admission
@@ -126,7 +127,7 @@ class Version:
 
         begin = _give_way if gives_way else None
         try:
-            with concurrent.futures.ThreadPoolExecutor(os.cpu_count(), "warm_up", begin) as threads:
+            with concurrent.futures.ThreadPoolExecutor(cores(), "warm_up", begin) as threads:
                 list(threads.map(call, signatures))
         except tf.errors.OpError as error:
             raise InputError(f"{self._path} fails at a request that it was exported with: {error.message}") from error

@@ -103,7 +103,10 @@ class Vocabulary:
         return self.processor.normalize(text).replace(SPACE_MARK, " ").strip()
 
     def encode(self, sentences: list[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
-        """Return the ids of sentences, without start and end. The tokenizer inside the graph gives the same ids.
+        """Return the ids of sentences, without start and end.
+
+        The tokenizer inside the graph gives the same ids, except at ties of a unigram model: of two ways to cut a text
+        with the same score it may take the other one.
 
         Args:
             sentences: text without lone surrogates.

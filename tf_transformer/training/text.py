@@ -1,7 +1,6 @@
 """The text that a run trains on: prepared into the run directory, or a prepared corpus elsewhere."""
 
 import logging
-import os
 import shutil
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -17,6 +16,7 @@ from tf_transformer.data.preparing import Plan, fingerprints_of, plan_of, prepar
 from tf_transformer.data.preparing.prepare import work_folder
 from tf_transformer.errors import InputError
 from tf_transformer.runs.directory import PREPARED, RunDirectory
+from tf_transformer.runs.runtimes import cores
 from tf_transformer.storage.atomic import PREPARING
 from tf_transformer.training.resume import refuse_other_text
 
@@ -61,7 +61,7 @@ def prepare_text(config: Config, run_dir: Path, resumed: RunDirectory | None, ba
     if config.data.prepared is not None or (resumed and resumed.prepared.exists()):
         return
     try:
-        plan, workers = _plan(config, resumed or base), len(os.sched_getaffinity(0))
+        plan, workers = _plan(config, resumed or base), cores()
         prepare(plan, run_dir / PREPARING, workers=workers, overwrite=True)  # of a start that was stopped
     except InputError:
         forget_text(run_dir)

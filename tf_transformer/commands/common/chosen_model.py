@@ -14,6 +14,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.progress import waiting_for
 from tf_transformer.runs.descriptions import LANGUAGES, Described, is_export, is_litert, is_saved_model
 from tf_transformer.runs.runtimes import runtime_of
+from tf_transformer.text.batching import BATCH_TOKENS
 
 if TYPE_CHECKING:
     from tf_transformer.runs.directory import RunDirectory
@@ -68,8 +69,8 @@ class ChosenModel:
         """The name of the runtime."""
         return runtime_of(self.described.path)
 
-    def open(self) -> "TextTranslator":
-        """Return what translates.
+    def open(self, batch_tokens: int = BATCH_TOKENS) -> "TextTranslator":
+        """Return what translates, batches of so many tokens at most.
 
         Raises:
             InputError: a model of several languages, and none given.
@@ -80,7 +81,7 @@ class ChosenModel:
         loading = f"loading the model for {self.runtime}"
         if is_litert(self.described.path):
             with waiting_for(loading), said_on_failure():
-                translator = open_translator(self.described, self.decoding)
+                translator = open_translator(self.described, self.decoding, batch_tokens=batch_tokens)
                 translator.translate_strings([""])  # LiteRT greets when it first computes
             return translator
         import_tensorflow()
@@ -88,24 +89,24 @@ class ChosenModel:
             return open_translator(self.described, self.decoding, self.others)
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add `--model`."""
+def add_model(parser: argparse.ArgumentParser, what: str = MODEL_HELP) -> None:
+    """Add `--model`; `what` is what it may name."""
     parser.add_argument(
         "--model",
         required=True,
         action="append",
         metavar="DIR",
-        help=f"{MODEL_HELP}; several run directories, by --model A --model B, translate as an ensemble",
+        help=f"{what}; several run directories, by --model A --model B, translate as an ensemble",
     )
 
 
 def add_search(
     parser: argparse.ArgumentParser,
-    described: str = "of a run; an export searches as it was told to when it was written",
+    described: str = "of a run or an export for LiteRT; a SavedModel searches as it was told to when it was written",
 ) -> None:
     """Add the options of the search."""
     group = parser.add_argument_group("search", described)
-    add_settings(group, "decoding", *SEARCH_OPTIONS, default="the run's")
+    add_settings(group, "decoding", *SEARCH_OPTIONS, default="the model's")
     add_set(group)
 
 

@@ -55,7 +55,7 @@ def figure(options: argparse.Namespace) -> "Figure":
 
 def add_text(parser: argparse.ArgumentParser) -> None:
     """Add a model and a sentence."""
-    add_model(parser)
+    add_model(parser, "a run directory")
     parser.add_argument("--text", required=True, metavar="TEXT", help="a sentence in the source language")
 
 

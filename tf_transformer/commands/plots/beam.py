@@ -16,7 +16,7 @@ EXAMPLE = "tf-transformer plot beam --model runs/toy --text 'The cat sleeps.' --
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what this kind of picture takes."""
     add_text(parser)
-    add_search(parser)
+    add_search(parser, "of the run")
 
 
 def figure(options: argparse.Namespace) -> "Figure":

@@ -18,7 +18,12 @@ LABELS, VOCABULARY = (4, 3, 5, 0), 6
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what this kind of picture takes."""
     parser.add_argument(
-        "--smoothing", type=float, nargs="+", default=[0.1, 0.4], metavar="E", help="0 to 1 (default: 0.1 0.4)"
+        "--smoothing",
+        type=float,
+        nargs="+",
+        default=[0.1, 0.4],
+        metavar="E",
+        help="share of the smoothing, at least 0 and below 1 (default: 0.1 0.4)",
     )
 
 

@@ -17,7 +17,9 @@ EXAMPLE = "tf-transformer plot positions --length 100 --d-model 20 --output posi
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what this kind of picture takes."""
     parser.add_argument("--length", type=positive, default=100, metavar="N", help="positions (default: 100)")
-    parser.add_argument("--d-model", type=positive, default=20, metavar="N", help="width, even (default: 20)")
+    parser.add_argument(
+        "--d-model", type=positive, default=20, metavar="N", help="width, even and at least 8 (default: 20)"
+    )
 
 
 def figure(options: argparse.Namespace) -> "Figure":

@@ -25,7 +25,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="D:W",
         help=f"width of the model and updates of the warm-up (default: {' '.join(given)})",
     )
-    parser.add_argument("--updates", type=positive, default=20_000, metavar="N", help="(default: 20000)")
+    parser.add_argument(
+        "--updates", type=positive, default=20_000, metavar="N", help="how many updates are drawn (default: 20000)"
+    )
 
 
 def figure(options: argparse.Namespace) -> "Figure":

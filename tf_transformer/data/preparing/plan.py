@@ -7,7 +7,7 @@ from typing import Any
 
 from tf_transformer.config import Config, DataConfig, DecodingConfig, TokenizerConfig
 from tf_transformer.config.sections import NEW
-from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION
+from tf_transformer.config.tokenizer import DEFAULT_NORMALIZATION, NORMALIZATIONS
 from tf_transformer.data.corpora import Direction, absolute, directions, paths_of, renamed, training_data
 from tf_transformer.errors import InputError, unknown
 from tf_transformer.tokenizers.normalization import name_of
@@ -85,8 +85,13 @@ def plan_of(config: Config, vocabularies: tuple[Vocabulary, Vocabulary] | None =
 
 
 def sources_of(config: Config) -> list[tuple[str, str]]:
-    """Return the paths of all that a run or a prepared corpus is made from, each after its option."""
-    others = {"--tokenizer": config.tokenizer.file, "--init-from": config.training.init_from}
+    """Return the paths of all that a run or a prepared corpus is made from, each after what names it."""
+    rules = config.tokenizer.normalization or DEFAULT_NORMALIZATION
+    others = {
+        "--tokenizer": config.tokenizer.file,
+        "tokenizer.normalization": None if rules in NORMALIZATIONS or not os.path.exists(rules) else rules,
+        "--init-from": config.training.init_from,
+    }
     return [("--data", path) for path in paths_of(config.data)] + [
         (name, path) for name, path in others.items() if path
     ]

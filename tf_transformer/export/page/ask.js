@@ -63,7 +63,17 @@ export function ask(path, text, more, signal, part = () => {}) {
   return new Promise((resolve, reject) => {
     if (broken) return reject(broken);
     const id = ++asked;
-    waiting.set(id, {resolve, reject, part: (answer) => signal.aborted || part(answer)});
+    /** @type {any[]} those of the parts that have come */
+    const sentences = [];
+    const joined = (/** @type {any} */ answer) => {
+      sentences.push(...(answer.sentences ?? []));
+      return answer.sentences ? {...answer, sentences} : answer;
+    };
+    waiting.set(id, {
+      resolve: (answer) => resolve(joined(answer)),
+      reject,
+      part: (answer) => signal.aborted || part(joined(answer)),
+    });
     signal.addEventListener("abort", () => {
       worker.then((thread) => thread.postMessage({stop: id}), () => {});
       reject(signal.reason);
@@ -127,6 +137,7 @@ async function serviceWorker() {
 async function inCharge() {
   const address = new URL("service-worker.js", import.meta.url);
   const {installing, waiting} = await navigator.serviceWorker.register(address, {updateViaCache: "none"});
+  navigator.serviceWorker.controller?.postMessage("look around"); // not before: to register would undo that it leaves
   if (waiting) return renew(waiting);
   if (navigator.serviceWorker.controller || !installing) return;
   await new Promise((resolve, reject) => {

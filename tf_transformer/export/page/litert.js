@@ -75,15 +75,34 @@ export class LiteRT {
     const place = this.wasm._malloc(bytes.length);
     if (!place) throw new TooLarge();
     this.wasm.HEAPU8.set(bytes, place);
+    /** @type {Deletable[]} what is freed if there is no memory for the rest */
+    const made = [];
+    const keep = (/** @type {any} */ each) => (made.push(each), each);
     try {
-      const model = this.wasm.loadModel(this.environment, place, bytes.length);
+      const model = keep(this.wasm.loadModel(this.environment, place, bytes.length));
       const options = {
         accelerator: "wasm", environment: this.environment, cpuOptions: {numThreads: 1}, gpuOptions: {}, webNNOptions: {},
       };
-      return new Program(this, place, model, await this.wasm.compileModel(this.environment, model, options));
+      const compiled = keep(await this.wasm.compileModel(this.environment, model, options));
+      return new Program(this, place, model, compiled, (i) => keep(this.newInput(model, i)));
     } catch (error) {
+      for (const each of made.reverse()) each.delete();
       this.wasm._free(place);
       throw error;
+    }
+  }
+
+  /** @param {LoadedModel} model @param {number} i @returns {Buffer} an array of zeros for an input */
+  newInput(model, i) {
+    const {wasm, environment} = this;
+    const type = model.getInputTensorType(0, i);
+    try {
+      const kind = wasm.LiteRtTensorBufferType.HOST_MEMORY;
+      const buffer = wasm.LiteRtTensorBuffer.createManaged(environment, kind, type, type.bytes());
+      this.bytes(buffer, wasm.LiteRtTensorBufferLockMode.WRITE).fill(0);
+      return buffer;
+    } finally {
+      type.delete();
     }
   }
 
@@ -116,30 +135,24 @@ export class LiteRT {
 
 /** A signature of a model, loaded for arrays of given sizes. */
 export class Program {
-  /** @param {LiteRT} litert @param {number} place of the file @param {LoadedModel} model @param {CompiledModel} compiled */
-  constructor(litert, place, model, compiled) {
+  /**
+   * @param {LiteRT} litert @param {number} place of the file @param {LoadedModel} model @param {CompiledModel} compiled
+   * @param {(i: number) => Buffer} newInput gives an array of zeros for an input
+   */
+  constructor(litert, place, model, compiled, newInput) {
     this.litert = litert;
     this.place = place;
     this.model = model;
     this.compiled = compiled;
     const signature = model.getSignature(0);
-    this.inputNames = listed(signature.inputNames());
-    this.outputNames = listed(signature.outputNames());
-    signature.delete();
+    try {
+      this.inputNames = listed(signature.inputNames());
+      this.outputNames = listed(signature.outputNames());
+    } finally {
+      signature.delete();
+    }
     /** @type {Record<string, Buffer>} */
-    this.inputs = Object.fromEntries(this.inputNames.map((name, i) => [name, this.newInput(i)]));
-  }
-
-  /** @param {number} i @returns {Buffer} an array of zeros for an input */
-  newInput(i) {
-    const {wasm, environment} = this.litert;
-    const type = this.model.getInputTensorType(0, i);
-    const buffer = wasm.LiteRtTensorBuffer.createManaged(
-      environment, wasm.LiteRtTensorBufferType.HOST_MEMORY, type, type.bytes(),
-    );
-    type.delete();
-    this.litert.bytes(buffer, wasm.LiteRtTensorBufferLockMode.WRITE).fill(0);
-    return buffer;
+    this.inputs = Object.fromEntries(this.inputNames.map((name, i) => [name, newInput(i)]));
   }
 
   /** @returns {Promise<Record<string, Buffer>>} the outputs, which must be deleted */

@@ -59,8 +59,7 @@ export class Model {
    */
   async steps(encoded, width) {
     const steps = new Steps(this, encoded, width);
-    await steps.grow(LEAST_CACHE);
-    return steps;
+    return steps.orDeleted(() => steps.grow(LEAST_CACHE));
   }
 
   /** @param {number} batch @param {number} length @returns {Record<string, number[]>} */
@@ -198,6 +197,17 @@ export class Steps {
       const parts = changed.map(({from}) => cache.slice(from * size, (from + 1) * size));
       changed.forEach(({to}, i) => cache.set(parts[i], to * size));
     }
+  }
+
+  /** Do what may fail, and free these steps if it does. @param {() => Promise<void>} work @returns {Promise<Steps>} */
+  async orDeleted(work) {
+    try {
+      await work();
+    } catch (error) {
+      this.delete();
+      throw error;
+    }
+    return this;
   }
 
   /** Free what the last step gave. */

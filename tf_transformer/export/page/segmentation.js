@@ -2,8 +2,10 @@
 
 import {BPE, CHAR, KIND, SPACE_MARK, UNIGRAM, WORD} from "./sentencepiece.js";
 
-const UNKNOWN_PENALTY = 10;
 const {fround} = Math;
+const UNKNOWN_PENALTY = 10;
+/** The score of a piece that a user defined, for each byte after its first. All others have negative ones. */
+const OF_BYTE = fround(0.1);
 
 /** @typedef {import("./sentencepiece.js").Cut} Cut */
 
@@ -26,7 +28,6 @@ export class Segmentation {
     this.userDefined.sort((a, b) => b.length - a.length);
     const scores = pieces.filter((piece) => piece.kind === KIND.NORMAL).map((piece) => piece.score);
     this.least = scores.reduce((a, b) => Math.min(a, b), Infinity);
-    this.most = scores.reduce((a, b) => Math.max(a, b), -Infinity);
     /** The beginnings of pieces, by their number of code units: the longest piece that may begin with them. */
     this.longest = new Map();
     for (const text of this.inText.keys()) {
@@ -89,8 +90,8 @@ export class Segmentation {
         const id = this.inText.get(text.slice(start, end));
         if (id === undefined || pieces[id].kind === KIND.UNUSED) continue;
         const isFixed = pieces[id].kind === KIND.USER_DEFINED;
-        const score = isFixed ? this.bytes(text.slice(start, end)) * this.most - 0.1 : pieces[id].score;
-        offer(start, end, id, isFixed ? score + before : fround(score + before));
+        const score = isFixed ? fround(OF_BYTE * (this.bytes(text.slice(start, end)) - 1)) : pieces[id].score;
+        offer(start, end, id, fround(score + before));
         isKnown ||= end === start + width;
       }
       if (!isKnown) offer(start, start + width, this.unknown, fround(ofUnknown + before));

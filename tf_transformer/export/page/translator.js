@@ -5,6 +5,7 @@ import {TooLarge} from "./litert.js";
 import {Model} from "./model.js";
 import {startLiteRT} from "./runtime.js";
 import {Search} from "./search.js";
+import {checkRoom, checkSettings} from "./settings.js";
 import {Vocabulary} from "./vocabulary.js";
 
 const PAD = 0, START = 2, END = 3;
@@ -14,8 +15,9 @@ const BATCH = 8;
 /** @typedef {{text: string, score: number}} Translation */
 /** @typedef {{translations: Translation[], isCut: boolean}} Translated the best first; whether the text was too long */
 /** @typedef {{ids: number[], isCut: boolean, language: number | null}} Source */
+/** @typedef {{max_source_length: number, max_extra_length: number, max_length: number | null}} Limits of numbers of tokens */
 /**
- * @typedef {Partial<import("./search.js").Decoding> & {n?: number, source?: string | null, target?: string | null}} Options
+ * @typedef {Partial<import("./search.js").Decoding & Limits> & {n?: number, source?: string | null, target?: string | null}} Options
  * how to search, if not as the export says; how many translations; the languages, of a model with several
  */
 
@@ -26,7 +28,7 @@ export class Translator {
    * @param {Model} model @param {Vocabulary} source @param {Vocabulary} target
    */
   constructor(description, model, source, target) {
-    const {litert, config} = description;
+    const {litert, config, web} = description;
     this.description = description;
     this.model = model;
     this.source = source;
@@ -34,6 +36,8 @@ export class Translator {
     /** The number of sentences that are translated together. */
     this.batch = BATCH;
     this.decoding = config.decoding;
+    /** @type {Record<string, import("./settings.js").Range>} what the settings that a program may choose may be */
+    this.settings = web.settings;
     /** @type {number | null} */
     this.positions = litert.max_positions;
     /** @type {{source: Record<string, number>, target: Record<string, number>}} the tokens of the languages */
@@ -106,10 +110,15 @@ export class Translator {
 
   /** @param {Record<string, any>} settings @returns {any} how to search, with other settings than the export's */
   changed(settings) {
-    for (const name of Object.keys(settings)) {
-      if (!(name in this.decoding)) throw new Error(`There is no setting ${name} of the search.`);
-    }
-    return {...this.decoding, ...settings};
+    checkSettings(settings, this.settings);
+    const decoding = {...this.decoding, ...settings};
+    if (this.before) checkRoom(this.mostSource(decoding));
+    return decoding;
+  }
+
+  /** @param {any} decoding @returns {number} the most source tokens, with the end and the language */
+  mostSource(decoding) {
+    return Math.min(decoding.max_source_length, this.positions ?? Infinity);
   }
 
   /** @param {string | null} [source] @param {string | null} [target] @returns {Direction | null} */
@@ -129,7 +138,7 @@ export class Translator {
 
   /** @param {string} sentence @param {Direction | null} direction @param {any} decoding @returns {Source} */
   encode(sentence, direction, decoding) {
-    const most = Math.min(decoding.max_source_length, this.positions ?? Infinity) - this.before;
+    const most = this.mostSource(decoding) - this.before;
     const ids = this.source.encode(sentence);
     const kept = [...ids.slice(0, most - 1), END];
     const isCut = ids.length > most - 1;
@@ -155,7 +164,7 @@ export class Translator {
    */
   async search(sources, decoding, n, prefix = []) {
     const width = decoding.beam_size;
-    if (!(n >= 1 && n <= width)) throw new Error(`n must be 1 to ${width}, the size of the beam. Received: ${n}`);
+    if (!(Number.isInteger(n) && n >= 1 && n <= width)) throw new Error(`n must be 1 to ${width}, the size of the beam. Received: ${n}`);
     const searches = sources.map((each) => new Search(decoding, this.limit(each, decoding), n, each.ids.length, prefix));
     if (searches.every((search) => search.isOver)) return searches;
     const steps = await this.begin(sources, width);
@@ -186,8 +195,7 @@ export class Translator {
   async begin(sources, width) {
     const steps = await this.model.steps(await this.model.encode(sources.map(({ids}) => ids)), width);
     // The start token is read now. The language follows, as the first token of the search.
-    if (this.before) await steps.step(new Int32Array(steps.rows).fill(START));
-    return steps;
+    return this.before ? steps.orDeleted(() => steps.step(new Int32Array(steps.rows).fill(START))) : steps;
   }
 
   /** @param {number[]} ids @returns {string} */

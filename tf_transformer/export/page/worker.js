@@ -9,17 +9,18 @@ import {AT_FRONT} from "./vocabulary.js";
 
 /** @type {Promise<Translator> | null} */
 let loaded = null;
-/** @type {Set<number>} requests that nobody waits for any more */
-const stopped = new Set();
+/** @type {Set<number>} requests that somebody waits for */
+const waitedFor = new Set();
 
 self.addEventListener("message", async ({data}) => {
-  if (data.stop) return void stopped.add(data.stop);
+  if (data.stop) return void waitedFor.delete(data.stop);
+  waitedFor.add(data.id);
   try {
     self.postMessage({id: data.id, answer: await answer(data)});
   } catch (error) {
     self.postMessage({id: data.id, error: error instanceof Error ? error.message : String(error)});
   }
-  stopped.delete(data.id);
+  waitedFor.delete(data.id);
 });
 
 /** @returns {Promise<Translator>} */
@@ -53,7 +54,7 @@ async function answer({id, path, text, more}) {
 }
 
 /**
- * Translate a text sentence by sentence, and post what is ready.
+ * Translate a text sentence by sentence, and post what is ready: each sentence once, in a part or with the answer.
  *
  * @param {Translator} translator @param {number} id @param {string} text
  * @param {import("./translator.js").Options} options
@@ -62,24 +63,24 @@ async function translate(translator, id, text, options) {
   const language = options.source ?? translator.decoding.source_language;
   const pieces = sentencesOf(text, language, translator.source.hasCodes);
   const wanted = pieces.filter(({isText}) => isText);
-  /** @type {{text: string, n_best: {translation: string, score: number}[], is_truncated: boolean}[]} */
-  const sentences = [];
-  for (let done = 0; done < wanted.length && !stopped.has(id); ) {
+  for (let done = 0; done < wanted.length && waitedFor.has(id); ) {
     // The first one alone, because it is waited for, and then as many as are computed together.
     const now = wanted.slice(done, done + (done ? translator.batch : 1));
     const found = await translator.translate(now.map((piece) => piece.source), {...options, n: translator.decoding.beam_size});
     done += now.length;
-    now.forEach((piece, i) => {
+    const sentences = now.map((piece, i) => {
       const best = found[i].translations;
       piece.translation = best[0].text;
       const n_best = best.map(({text: translation, score}) => ({translation, score}));
-      sentences.push({text: piece.source, n_best, is_truncated: found[i].isCut});
+      return {text: piece.source, n_best, is_truncated: found[i].isCut};
     });
     const translation = pieces.map((piece) => (piece.isText ? piece.translation ?? "\u2026" : piece.text)).join("");
     if (done === wanted.length) return {translation, sentences};
     self.postMessage({id, part: {translation, sentences, count: wanted.length}});
+    // Messages, such as one to stop, come between tasks, and the promises of LiteRT do not end one.
+    await new Promise((goOn) => setTimeout(goOn));
   }
-  return {translation: text, sentences};
+  return {translation: text, sentences: []};
 }
 
 /**

@@ -40,7 +40,8 @@ async function translate(text) {
   showProblem("");
   try {
     const more = chosen();
-    const glossary = terms();
+    const { glossary, others } = terms();
+    if (others.length) showProblem(`Left out of the glossary, whose lines are term = translation: ${others.join("; ")}`);
     const showAnswer = (answer) => show(answer, more, Object.keys(glossary).length > 0, mine.signal);
     const answer = await ask("translate", text, { ...more, glossary }, mine.signal, showAnswer);
     showModel(answer.model);
@@ -84,11 +85,16 @@ function chosen() {
   return { source_language: find("source_language").value, target_language: find("target_language").value };
 }
 
-// The glossary, by source term; lines without an equals sign are not finished yet.
+// The glossary, by source term, and the lines that are none of it.
 function terms() {
-  if (find("terms").hidden) return {};
-  const pairs = find("glossary").value.split("\n").map((line) => line.split("=").map((side) => side.trim()));
-  return Object.fromEntries(pairs.filter(([term, translation]) => term && translation));
+  const lines = find("terms").hidden ? [] : find("glossary").value.split("\n").filter((line) => line.trim());
+  const pairs = lines.map((line) => {
+    // A sign between spaces stands between the two; others may be part of a term.
+    const at = line.includes(" = ") ? line.indexOf(" = ") + 1 : line.indexOf("=");
+    return at < 0 ? [] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+  });
+  const isPair = ([term, translation]) => term && translation;
+  return { glossary: Object.fromEntries(pairs.filter(isPair)), others: lines.filter((_, i) => !isPair(pairs[i])) };
 }
 
 // With a glossary, a sentence has no panels: they would show how it is translated without one. A part of an answer has
