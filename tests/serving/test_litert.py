@@ -26,7 +26,7 @@ def folder(copy_litert):
 
 @pytest.mark.long
 def test_signatures_are_those_of_a_saved_model(folder, copy_export):
-    ours, theirs = litert.load(folder / "1"), saved_model.load(copy_export)
+    ours, theirs = litert.load(folder / "1", 2048), saved_model.load(copy_export)
     # A step in LiteRT gives the attention of one layer, and its search records nothing and takes no terms.
     only_theirs = {"attention", "search_steps", "translate_with_terms"}
     assert ours.inputs == {name: of for name, of in theirs.inputs.items() if name not in only_theirs}
@@ -83,7 +83,7 @@ def test_a_server_serves_it(folder, start_server):
 
 def test_it_stops_between_two_steps(folder):
     """Whatever it computes. Without that, a batch that nobody waits for would hold up all others."""
-    ours = litert.load(folder / "1")
+    ours = litert.load(folder / "1", 2048)
     row = SENTENCES[0].encode()
     for name in ours.inputs.keys() - {"count_tokens"}:
         cancellation = CancellationManager()

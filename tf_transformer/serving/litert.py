@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from tf_transformer.litert.translator import NBest
 
 
-def load(path: Path) -> Signatures:
-    """Return the signatures of an export for LiteRT.
+def load(path: Path, batch_tokens: int) -> Signatures:
+    """Return the signatures of an export for LiteRT, which computes so many tokens at once at most.
 
     Raises:
         InputError: the export is damaged, or the extra litert is not installed.
     """
     from tf_transformer.litert import Translator
 
-    translator = Translator.load(path)
+    translator = Translator.load(path, batch_tokens=batch_tokens)
     functions = Functions(translator)
     signatures = signatures_of(translator.decoding, bool(translator.source.languages), is_litert=True)
     sizes = {"n": translator.decoding.beam_size}

@@ -49,7 +49,7 @@ class Version:
 
     def __init__(self, path: Path, number: int, limits: Limits, count: Callable[[int], None]):
         self.number = number
-        self.signatures = (litert if is_litert(path) else saved_model).load(path)
+        self.signatures = litert.load(path, limits.max_batch_tokens) if is_litert(path) else saved_model.load(path)
         self._path = path
         self._limits = limits
         self._batcher = Batcher(
