@@ -7,7 +7,7 @@ from keras import ops
 
 from tf_transformer.model.cache import Cache, KeyValue
 from tf_transformer.model.layer import TransformerLayer
-from tf_transformer.model.masks import causal_mask, combine_masks, with_padding
+from tf_transformer.model.masks import causal_mask, combine_masks
 from tf_transformer.model.scaled_dot_product import attention_bias
 from tf_transformer.model.stack import Stack
 
@@ -55,7 +55,6 @@ class DecoderLayer(TransformerLayer):
             return_attention_scores: whether to return the weights of self-attention [B, H, T, T] and those on the
                 context [B, H, T, S] as well.
         """
-        mask = with_padding(mask, x)  # of x itself, which may be normalised before it is attended to
         mask = combine_masks(mask, causal_mask(ops.shape(x)[1]))
 
         y = self.self_attention_residual.sublayer_input(x, training)

@@ -5,7 +5,6 @@ from typing import Any
 import keras
 
 from tf_transformer.model.layer import TransformerLayer
-from tf_transformer.model.masks import with_padding
 from tf_transformer.model.stack import Stack
 
 
@@ -34,8 +33,6 @@ class EncoderLayer(TransformerLayer):
             return_attention_scores: whether to return the weights of the attention [B, H, S, S] as well. (The name is
                 Keras's; they are the weights after the softmax.)
         """
-        mask = with_padding(mask, x)  # of x itself, which may be normalised before it is attended to
-
         y = self.self_attention_residual.sublayer_input(x, training)
         y, weights = self.self_attention(y, mask=mask, training=training)
         x = self.self_attention_residual.add_and_norm(x, y, training)
