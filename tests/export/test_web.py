@@ -722,7 +722,8 @@ def test_a_newer_export_is_shown_the_second_time_that_it_is_there(changed, page)
         expect(page.locator("#translation")).to_have_text(COPIED[1], timeout=MILLISECONDS)
 
 
-READ = "async (path) => (await fetch(path)).text()"
+READ = "async (path) => (await fetch(path, {cache: 'no-store'})).text()"
+"""What is at a path now: the browser's own cache does not see that a file changes within a second."""
 
 
 @pytest.mark.long
