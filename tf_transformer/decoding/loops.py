@@ -67,7 +67,7 @@ def in_rounds(
         position, state = _steps(advance, most_are_live, position, state._replace(cache=cache))
         return position, state, indices, _stored(results, found(state), indices)
 
-    state = tf.nest.map_structure(tf.convert_to_tensor, state)  # the sentences may be arrays
+    state = tf.nest.map_structure(tf.convert_to_tensor, state)  # the cache may have arrays
     results = found(state)
     first = (tf.constant(0), state, tf.range(tf.shape(results.scores)[0]), results)
     return tf.while_loop(
