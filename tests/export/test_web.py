@@ -430,6 +430,12 @@ def translate(page, text):
     page.keyboard.press("Enter")
 
 
+def copies(page, text):
+    """Hold that the page, whose model copies, translates a text."""
+    translate(page, text)
+    expect(page.locator("#translation")).to_have_text(text, timeout=MILLISECONDS)
+
+
 @pytest.mark.long
 @needs_litert
 def test_the_page_translates_and_does_so_without_a_network(exported_copy, page):
@@ -440,8 +446,7 @@ def test_the_page_translates_and_does_so_without_a_network(exported_copy, page):
         expect(page.locator("#loading")).to_have_count(0, timeout=MILLISECONDS)
         assert all(url.startswith(address) for url in page.asked)
     page.reload()  # the server is gone
-    translate(page, COPIED[2])
-    expect(page.locator("#translation")).to_have_text(COPIED[2], timeout=MILLISECONDS)
+    copies(page, COPIED[2])
     assert page.locator(".n-best tbody tr").count() > 1
     rows = page.locator(".attention tbody tr")
     expect(rows).to_have_count(11, timeout=MILLISECONDS)  # ten symbols and the end
@@ -614,8 +619,7 @@ def test_a_damaged_file_is_said_and_not_kept(changed, exported_copy, page, what)
         expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
         shutil.copyfile(exported_copy / file, folder / file)
         page.reload()
-        translate(page, COPIED[0])
-        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+        copies(page, COPIED[0])
 
 
 @needs_litert
@@ -689,11 +693,9 @@ def test_a_web_server_that_holds_back_files_about_the_page_keeps_none_from_it(ch
         (folder / name).unlink()
     with serve(folder) as address:
         page.goto(address)
-        translate(page, COPIED[0])
-        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+        copies(page, COPIED[0])
     page.reload()  # the server is gone
-    translate(page, COPIED[1])
-    expect(page.locator("#translation")).to_have_text(COPIED[1], timeout=MILLISECONDS)
+    copies(page, COPIED[1])
 
 
 @pytest.mark.long
@@ -702,8 +704,7 @@ def test_a_newer_export_is_shown_the_second_time_that_it_is_there(changed, page)
     folder = changed("README.md", lambda content: content)
     with serve(folder) as address:
         page.goto(address)
-        translate(page, COPIED[0])
-        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+        copies(page, COPIED[0])
         index = folder / "index.html"
         index.write_text(index.read_text("utf-8").replace("<h1>Translate", "<h1>Newer"), "utf-8")
         (folder / web.CONTENTS).unlink()
@@ -718,8 +719,7 @@ def test_a_newer_export_is_shown_the_second_time_that_it_is_there(changed, page)
         expect(page.locator("h1")).to_have_text("Translate")
         page.reload()
         expect(page.locator("h1")).to_have_text("Newer", timeout=MILLISECONDS)
-        translate(page, COPIED[1])
-        expect(page.locator("#translation")).to_have_text(COPIED[1], timeout=MILLISECONDS)
+        copies(page, COPIED[1])
 
 
 READ = "async (path) => (await fetch(path, {cache: 'no-store'})).text()"
@@ -732,8 +732,7 @@ def test_of_what_is_at_the_same_address_only_the_export_is_kept(changed, page):
     folder = changed("README.md", lambda content: content)
     with serve(folder) as address:
         page.goto(address)
-        translate(page, COPIED[0])
-        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+        copies(page, COPIED[0])
         for text in ("one", "two"):
             (folder / "api").write_text(text)
             assert page.evaluate(READ, "api?q=1") == text
@@ -757,8 +756,7 @@ def test_another_project_at_the_same_address_is_shown(exported_copy, tmp_path, p
     (tmp_path / "index.html").write_text("<link rel=icon href='data:,'><h1>Another</h1>", "utf-8")
     with serve(exported_copy) as address:
         page.goto(address)
-        translate(page, COPIED[0])
-        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+        copies(page, COPIED[0])
     page.reload()  # there is no network
     expect(page.locator("h1")).to_have_text("Translate")
     with serve(tmp_path, int(address.rstrip("/").rpartition(":")[2]), falls_back=falls_back):
@@ -792,8 +790,7 @@ def test_a_browser_with_no_room_translates_all_the_same(changed, page, method):
     folder = changed("service-worker.js", lambda content: b"Cache.prototype." + method + b" = () " + REFUSED + content)
     with serve(folder) as address:
         page.goto(address)
-        translate(page, COPIED[0])
-        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+        copies(page, COPIED[0])
 
 
 @pytest.mark.long
