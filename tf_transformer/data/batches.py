@@ -1,6 +1,7 @@
 """Token pairs to batches of a bounded number of tokens, in an order that is a function of (seed, epoch)."""
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -150,9 +151,9 @@ class Batches:
 
         Args:
             part: the number of the part of each batch to return. Only the pairs of this part are read.
-            parts: the number of parts that the rows are split into, equal but for one row.
-            pieces: the number of successive elements in which the part is returned. Each has at least one row, which
-                may be padding.
+            parts: the number of parts with equal numbers of rows that each batch is split into. Rows of padding are
+                added at its end if need be.
+            pieces: the number of successive elements, of equal numbers of rows too, in which the part is returned.
             by_place: whether to order the rows by their places in the corpus before they are split. The same part of
                 successive batches then lies close together, and each of several machines reads little besides its own.
         """
@@ -173,9 +174,10 @@ class Batches:
                 lengths = window.lengths[rows].astype(np.int64)
                 given = int(window.has_languages)
                 weight = np.float32(1 / (lengths[:, 1].sum() - given * len(rows)))
-                wanted = max(len(rows) + -len(rows) % self.multiple_of, parts * pieces)
-                rows = np.pad(rows, (0, wanted - len(rows)), constant_values=NO_PAIR)
-                for own in np.array_split(rows, parts * pieces)[part * pieces : (part + 1) * pieces]:
+                # Equal parts: Keras adds up those of the first batch where it builds a model, its metrics or its loss.
+                padding = -len(rows) % math.lcm(self.multiple_of, parts * pieces)
+                rows = np.pad(rows, (0, padding), constant_values=NO_PAIR)
+                for own in np.split(rows, parts * pieces)[part * pieces : (part + 1) * pieces]:
                     source, labels = (window.padded(own, side, int(lengths[:, side].max())) for side in (0, 1))
                     target = np.pad(labels[:, :-1], ((0, 0), (1, 0)), constant_values=START)
                     if window.has_languages:
