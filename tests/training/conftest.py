@@ -1,23 +1,30 @@
 """What the tests of training share."""
 
 import csv
+import shutil
+from pathlib import Path
 
 import pytest
 
 from tf_transformer.config import PRESETS, Config, override
 from tf_transformer.data.corpora import copy_task
+from tf_transformer.runs.directory import RunDirectory
+from tf_transformer.training.fit import train
 
 
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory):
+def corpus(made_once):
     """53 pairs to train on, 6 steps an epoch; 11 to validate on."""
-    folder = tmp_path_factory.mktemp("corpus")
-    pairs = copy_task.pairs("train")
-    for split, chosen in (("train", pairs[:53]), ("val", pairs[53:64])):
-        for language in ("xx", "yy"):
-            lines = [source[: 4 + 2 * (i % 7)] for i, (source, _) in enumerate(chosen)]
-            (folder / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines))
-    return folder
+
+    def write(folder: Path) -> None:
+        folder.mkdir()
+        pairs = copy_task.pairs("train")
+        for split, chosen in (("train", pairs[:53]), ("val", pairs[53:64])):
+            for language in ("xx", "yy"):
+                lines = [source[: 4 + 2 * (i % 7)] for i, (source, _) in enumerate(chosen)]
+                (folder / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines))
+
+    return made_once("corpus_of_53_pairs", write)
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +50,19 @@ def small():
         )
 
     return config
+
+
+@pytest.fixture(scope="session")
+def stopped(corpus, small, made_once):
+    """Gives a copy of a run that was stopped after 5 updates; each has a checkpoint."""
+
+    def copy_to(path: Path) -> RunDirectory:
+        def make(run: Path) -> None:
+            train(small(corpus, max_steps=5, checkpoint_every=1, keep_last=9), run)
+
+        return RunDirectory(shutil.copytree(made_once("run_of_5_updates", make), path, dirs_exist_ok=True))
+
+    return copy_to
 
 
 @pytest.fixture(scope="session")

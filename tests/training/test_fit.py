@@ -74,26 +74,23 @@ def test_the_best_and_the_last_checkpoints_are_kept(corpus, tmp_path, small, epo
     assert checkpoints.state_of(run.best_checkpoint())["step"] == best
 
 
-@pytest.mark.long
-def test_other_settings_are_refused_and_shown(corpus, tmp_path, small):
-    train(small(corpus, max_steps=1), tmp_path / "run")
+def test_other_settings_are_refused_and_shown(corpus, tmp_path, small, stopped):
+    stopped(tmp_path / "run")
     before = (tmp_path / "run" / "config.json").read_bytes()
-    other = override(small(corpus, max_steps=2, seed=5), {"model": {"dropout_rate": 0.5}})
+    other = override(small(corpus, max_steps=6, seed=5), {"model": {"dropout_rate": 0.5}})
     with pytest.raises(InputError, match=r"model\.dropout_rate was 0\.2, is 0\.5; training\.seed was 0, is 5"):
         train(other, tmp_path / "run")
     assert (tmp_path / "run" / "config.json").read_bytes() == before
 
 
-@pytest.mark.long
-def test_changed_text_is_refused(corpus, tmp_path, small):
-    for file in corpus.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    train(small(tmp_path, max_steps=1), tmp_path / "run")
+def test_changed_text_is_refused(corpus, tmp_path, small, stopped):
+    changed = shutil.copytree(corpus, tmp_path / "text")
+    stopped(tmp_path / "run")
     for language in ("xx", "yy"):
-        with (tmp_path / f"train.{language}").open("a") as file:
+        with (changed / f"train.{language}").open("a") as file:
             file.write("a b\n")
     with pytest.raises(InputError, match="the text of train has changed"):
-        train(small(tmp_path, max_steps=2), tmp_path / "run")
+        train(small(changed, max_steps=6), tmp_path / "run")
 
 
 @pytest.mark.long
@@ -161,9 +158,9 @@ CHANGED = {
 
 
 @pytest.mark.long
-def test_settings_that_may_change_change_nothing_that_is_learned(corpus, tmp_path, small):
+def test_settings_that_may_change_change_nothing_that_is_learned(corpus, tmp_path, small, stopped):
     once = train(small(corpus, max_steps=9), tmp_path / "once")
-    run = train(small(corpus, max_steps=4), tmp_path / "run")
+    run = stopped(tmp_path / "run")
     moved = shutil.copytree(corpus, tmp_path / "moved")
     tokenizer = shutil.copy(run.path / "tokenizer.model", tmp_path / "moved.model")
     here = {"corpus": str(moved), "validation_corpus": str(moved)}
@@ -176,9 +173,8 @@ def test_settings_that_may_change_change_nothing_that_is_learned(corpus, tmp_pat
         np.testing.assert_allclose(found[name], expected[name], atol=1e-5, err_msg=name)
 
 
-@pytest.mark.long
-def test_every_other_setting_is_refused_on_resume_and_named(corpus, tmp_path, small):
-    run = train(small(corpus, max_steps=1), tmp_path / "run")
+def test_every_other_setting_is_refused_on_resume_and_named(corpus, tmp_path, stopped):
+    run = stopped(tmp_path / "run")
     other_words = {"norm": "post", "positions": "learned", "share_embeddings": "none", "activation": "gelu"}
     other_words |= {"model_type": "unigram", "normalization": "identity", "best_by": "bleu"}
     other_words |= {"mixed_precision": "bfloat16", "schedule": "constant", "optimizer": "muon"}
@@ -210,9 +206,8 @@ def test_every_other_setting_is_refused_on_resume_and_named(corpus, tmp_path, sm
     assert seen == len(settings_help().splitlines())
 
 
-@pytest.mark.long
-def test_what_is_refused_is_refused_by_training_too(corpus, tmp_path, small):
-    train(small(corpus, max_steps=1), tmp_path / "run")
+def test_what_is_refused_is_refused_by_training_too(corpus, tmp_path, small, stopped):
+    stopped(tmp_path / "run")
     for training in ({"seed": 1}, {"label_smoothing": 0.2}, {"accumulate": 2}, {"warmup_steps": 11}):
         (name,) = training
         with pytest.raises(InputError, match=rf"training\.{name} was "):
@@ -220,8 +215,8 @@ def test_what_is_refused_is_refused_by_training_too(corpus, tmp_path, small):
 
 
 @pytest.mark.long
-def test_config_is_written_in_one_order_by_every_process(corpus, tmp_path, small):
-    run = train(small(corpus, max_steps=1), tmp_path / "run")
+def test_config_is_written_in_one_order_by_every_process(tmp_path, stopped):
+    run = stopped(tmp_path / "run")
     code = "import sys; from tf_transformer.runs.directory import RunDirectory as R; r = R(sys.argv[1]); "
     command = [sys.executable, "-c", code + "r.replace_config(r.config)", str(run.path)]
     texts = {(run.path / "config.json").read_text()}
@@ -232,37 +227,38 @@ def test_config_is_written_in_one_order_by_every_process(corpus, tmp_path, small
 
 
 @pytest.mark.long
-def test_two_processes_cannot_train_in_one_folder(corpus, tmp_path, small):
-    for step in (1, 2):  # a new one, and one that exists
-        with sole_writer(tmp_path / "run"):
+def test_two_processes_cannot_train_in_one_folder(corpus, tmp_path, small, stopped):
+    new, old = tmp_path / "new", stopped(tmp_path / "old").path
+    for path in (new, old):
+        with sole_writer(path):
             for overwrite in (False, True):
-                with pytest.raises(InputError, match=rf"run is in use by process {os.getpid()} on .*wait until"):
-                    train(small(corpus, max_steps=step), tmp_path / "run", overwrite=overwrite)
-        run = train(small(corpus, max_steps=step), tmp_path / "run")
-        assert [path.name for path in checkpoints.all_of(run.checkpoints)][-1] == f"step-0000000{step}.npz"
+                with pytest.raises(
+                    InputError, match=rf"{path.name} is in use by process {os.getpid()} on .*wait until"
+                ):
+                    train(small(corpus), path, overwrite=overwrite)
+    run = train(small(corpus), old)
+    assert checkpoints.all_of(run.checkpoints)[-1].name == "step-00000006.npz"
     assert not (run.path / LOCK).exists()
 
 
 @pytest.mark.long
-def test_checkpoints_of_another_run_are_passed_over_and_set_aside(corpus, tmp_path, small, caplog):
-    run = train(small(corpus, max_steps=1), tmp_path / "run")
-    wide = override(small(corpus, max_steps=2), {"model": {"d_model": 32}})
+def test_checkpoints_of_another_run_are_passed_over_and_set_aside(corpus, tmp_path, small, stopped, caplog):
+    run = stopped(tmp_path / "run")
+    wide = override(small(corpus, max_steps=6), {"model": {"d_model": 32}})
     other = train(wide, tmp_path / "other")
-    foreign = Path(shutil.copy(checkpoints.path_of(other.checkpoints, 2), run.checkpoints))
-    assert run.best_checkpoint() == checkpoints.path_of(run.checkpoints, 1)
+    foreign = Path(shutil.copy(checkpoints.path_of(other.checkpoints, 6), run.checkpoints))
+    assert run.best_checkpoint() == checkpoints.path_of(run.checkpoints, 5)
     assert f"{foreign} belongs to another run" in caplog.text
     assert load(run.path).model.config["d_model"] == 16
-    run = train(small(corpus, max_steps=3, keep_last=1), run.path)
+    run = train(small(corpus, max_steps=7, keep_last=1), run.path)
     names = sorted(path.name for path in run.checkpoints.iterdir())
     assert names[0] == f"foreign-{foreign.name}"
-    assert "step-00000003.npz" in names
+    assert "step-00000007.npz" in names
 
 
-@pytest.mark.long
-def test_a_run_is_read_while_training_deletes_its_checkpoints(corpus, tmp_path, small, monkeypatch):
-    run = train(small(corpus, max_steps=3, checkpoint_every=1), tmp_path / "run")
-    known = run.known()
-    assert len(known) == 3
+def test_a_run_is_read_while_training_deletes_its_checkpoints(tmp_path, stopped, monkeypatch):
+    run = stopped(tmp_path / "run")
+    assert len(run.known()) == 5
     real, deleted = checkpoints.restore, []
 
     def restore(checkpoint, variables):
@@ -282,7 +278,7 @@ def test_a_run_is_read_while_training_deletes_its_checkpoints(corpus, tmp_path, 
 
 @pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
-def test_a_run_lives_in_a_mounted_folder(corpus, tmp_path, small):
+def test_a_run_lives_in_a_mounted_folder(corpus, tmp_path, small, stopped):
     """Which cannot be renamed, replaced or removed: a volume of a container."""
     folder = tmp_path / "mounted"
     folder.mkdir()
@@ -290,7 +286,7 @@ def test_a_run_lives_in_a_mounted_folder(corpus, tmp_path, small):
         pytest.skip("nothing can be mounted here")
     try:
         (folder / "lost+found").mkdir()
-        train(small(corpus, max_steps=2), folder)
+        stopped(folder)
         run = train(small(corpus, max_steps=1, seed=5), folder, overwrite=True)
         assert run.config.training.seed == 5
         assert [path.name for path in checkpoints.all_of(run.checkpoints)] == ["step-00000001.npz"]
@@ -320,9 +316,8 @@ def test_names_of_languages_that_were_given_once_stay(tmp_path, small):
         assert (run.config.data.source, run.config.data.target) == ("xx", "yy")
 
 
-@pytest.mark.long
-def test_what_fails_before_the_new_run_begins_loses_nothing_of_the_old_one(corpus, tmp_path, small):
-    run = train(small(corpus, max_steps=2), tmp_path / "run")
+def test_what_fails_before_the_new_run_begins_loses_nothing_of_the_old_one(corpus, tmp_path, small, stopped):
+    run = stopped(tmp_path / "run")
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     with pytest.raises(InputError, match="no pair to train on in .*, 53 longer than"):
         train(override(small(corpus), {"data": {"max_length": 2}}), run.path, overwrite=True)
@@ -330,8 +325,8 @@ def test_what_fails_before_the_new_run_begins_loses_nothing_of_the_old_one(corpu
 
 
 @pytest.mark.long
-def test_overwrite_starts_anew_and_a_foreign_folder_is_refused(corpus, tmp_path, small):
-    train(small(corpus, max_steps=2), tmp_path / "run")
+def test_overwrite_starts_anew_and_a_foreign_folder_is_refused(corpus, tmp_path, small, stopped):
+    stopped(tmp_path / "run")
     run = train(small(corpus, max_steps=1, seed=5), tmp_path / "run", overwrite=True)
     assert [p.name for p in checkpoints.all_of(run.checkpoints)] == ["step-00000001.npz"]
     (tmp_path / "mine").mkdir()
@@ -342,19 +337,17 @@ def test_overwrite_starts_anew_and_a_foreign_folder_is_refused(corpus, tmp_path,
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "precious"
 
 
-@pytest.mark.long
-def test_what_would_fail_later_is_refused_before_anything_is_lost(corpus, tmp_path, small):
-    run = train(small(corpus, max_steps=2), tmp_path / "run")
+def test_what_would_fail_later_is_refused_before_anything_is_lost(corpus, tmp_path, small, stopped):
+    run = stopped(tmp_path / "run")
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     for overwrite in (False, True):
         with pytest.raises(InputError, match="did you mean '13a'"):
-            train(small(corpus, max_steps=3, bleu_every=1, bleu_tokenize="13b"), run.path, overwrite=overwrite)
+            train(small(corpus, bleu_every=1, bleu_tokenize="13b"), run.path, overwrite=overwrite)
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.long
-def test_overwrite_refuses_to_replace_what_the_new_run_is_made_from(corpus, tmp_path, small):
-    run = train(small(corpus, max_steps=2), tmp_path / "run")
+def test_overwrite_refuses_to_replace_what_the_new_run_is_made_from(corpus, tmp_path, small, stopped):
+    run = stopped(tmp_path / "run")
     average = average_run(run.path, run.path / "averages" / "mean", last=1)
     shutil.copytree(corpus, run.path / "text")
     (tmp_path / "linked").symlink_to(run.path)
@@ -377,23 +370,21 @@ def test_overwrite_refuses_to_replace_what_the_new_run_is_made_from(corpus, tmp_
 
 
 @pytest.mark.long
-def test_tensorboard_has_every_update_once(corpus, tmp_path, small):
-    for steps in (4, 7):
-        run = train(small(corpus, max_steps=steps), tmp_path / "run")
+def test_tensorboard_has_every_update_once(corpus, tmp_path, small, stopped):
+    run = train(small(corpus, max_steps=7), stopped(tmp_path / "run").path)
     events = EventAccumulator(str(run.path / "tensorboard" / "train")).Reload()
     scalars = [event.step for event in events.Tensors("batch_loss")]
     assert sorted(scalars) == [1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.long
-def test_the_means_of_an_epoch_go_on_after_a_resume(corpus, tmp_path, small):
+def test_the_means_of_an_epoch_go_on_after_a_resume(tmp_path, stopped):
     """history.csv has the same rows after training was killed and went on from an earlier checkpoint."""
-    config = small(corpus, max_steps=5, checkpoint_every=1, keep_last=9)
-    run = train(config, tmp_path / "run")
+    run = stopped(tmp_path / "run")
     rows = [read_history(run.history)]
     for later in checkpoints.all_of(run.checkpoints)[2:]:
         later.unlink()
-    rows.append(read_history(train(config, run.path).history))
+    rows.append(read_history(train(run.config, run.path).history))
     assert [row["step"] for row in rows[0]] == ["1", "2", "3", "4", "5", "5"]
     for one, other in zip(*rows, strict=True):
         assert {**one, **MEASURED} == {**other, **MEASURED}
@@ -402,11 +393,11 @@ def test_the_means_of_an_epoch_go_on_after_a_resume(corpus, tmp_path, small):
 MEASURED = {"seconds": "", "tokens_per_second": ""}
 
 
-@pytest.mark.long
-def test_a_finished_run_is_left_alone(corpus, tmp_path, small):
-    run = train(small(corpus, max_steps=2), tmp_path / "run")
+def test_a_finished_run_is_left_alone(tmp_path, stopped):
+    run = stopped(tmp_path / "run")
     before = [p.stat().st_mtime_ns for p in checkpoints.all_of(run.checkpoints)]
-    train(small(corpus, max_steps=2), tmp_path / "run")
+    assert len(before) == 5
+    train(run.config, run.path)
     assert [p.stat().st_mtime_ns for p in checkpoints.all_of(run.checkpoints)] == before
 
 
