@@ -55,8 +55,10 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def legend(axis: Axes, **settings: Any) -> None:
-    """Add a legend whose names are drawn as they are given: a `$` in them begins no formula."""
-    for text in axis.legend(**settings).get_texts():
+    """Add a legend whose names are drawn as they are given: a `$` begins no formula, and a `_` hides none of them."""
+    drawn = {artist: str(artist.get_label()) for artist in (*axis.lines, *axis.patches)}
+    named = {artist: name for artist, name in drawn.items() if not name.startswith("_child")}  # Matplotlib's own names
+    for text in axis.legend(named.keys(), named.values(), **settings).get_texts():
         text.set_parse_math(False)
 
 
