@@ -248,7 +248,8 @@ def test_what_it_does_not_have_is_unimplemented(model, caplog, method, asked):
         assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
     of_model(model, ask)
-    assert caplog.records == []  # no traceback
+    # No traceback; asyncio may tell of gRPC's own thread, which looked at the loop of an earlier test.
+    assert [record for record in caplog.records if record.name != "asyncio"] == []
 
 
 def test_what_goes_wrong_inside_is_internal(model, monkeypatch):

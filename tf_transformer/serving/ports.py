@@ -23,7 +23,11 @@ class Ports:
         self.host = f"[{host}]" if ":" in host else host
         self._grpc_port = grpc_port
         self._rest = _taken(host, port, "--port")
-        self._grpc = _taken(host, grpc_port, "--grpc-port")
+        try:
+            self._grpc = _taken(host, grpc_port, "--grpc-port")
+        except InputError:
+            self._rest.close()
+            raise
 
     def open_rest(self) -> socket.socket:
         """Return the socket of REST, which listens.
