@@ -165,8 +165,7 @@ def test_parts_of_batches_are_the_whole(window, parts, by_place, is_padded):
         pieces = [dataset[number * replicas + i] for dataset in datasets for i in range(replicas)]
         for joined, expected in zip(zip(*map(flat, pieces), strict=True), flat(whole), strict=True):
             rows = np.concatenate(joined)
-            assert len({len(part) for part in joined}) == 1
-            assert len(rows) - len(expected) < machines * replicas  # of padding
+            assert len(rows) == max(len(expected), machines * replicas)  # each has at least one, of padding
             np.testing.assert_array_equal(rows[: len(expected)], expected)
 
 

@@ -1,7 +1,6 @@
 """Token pairs to batches of a bounded number of tokens, in an order that is a function of (seed, epoch)."""
 
 import contextlib
-import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -36,7 +35,8 @@ class Batches:
     Args:
         pairs: the pairs to batch.
         batch_tokens: as in `plan`.
-        multiple_of: as in `plan`, for a strategy that splits whole batches into equal parts. `distribute` needs none.
+        multiple_of: as in `plan`, for a strategy that splits whole batches into equal parts, and for plain `model.fit`
+            on several replicas, where Keras adds up their parts of the first batch. `Trainer` needs none.
         seed: the seed of the order. None keeps the order of lengths, as for validation.
         weights: for each corpus, how often an epoch sees each of its pairs; by default once. A pair of weight 2.5 is
             seen twice in one epoch and three times in the next. Of the pairs of weight 0.5, one half is seen in one
@@ -151,9 +151,9 @@ class Batches:
 
         Args:
             part: the number of the part of each batch to return. Only the pairs of this part are read.
-            parts: the number of parts with equal numbers of rows that each batch is split into. Rows of padding are
-                added at its end if need be.
-            pieces: the number of successive elements, of equal numbers of rows too, in which the part is returned.
+            parts: the number of parts that the rows are split into, equal but for one row.
+            pieces: the number of successive elements in which the part is returned. Each has at least one row, which
+                may be padding.
             by_place: whether to order the rows by their places in the corpus before they are split. The same part of
                 successive batches then lies close together, and each of several machines reads little besides its own.
         """
@@ -174,10 +174,9 @@ class Batches:
                 lengths = window.lengths[rows].astype(np.int64)
                 given = int(window.has_languages)
                 weight = np.float32(1 / (lengths[:, 1].sum() - given * len(rows)))
-                # Equal parts: Keras adds up those of the first batch where it builds a model, its metrics or its loss.
-                padding = -len(rows) % math.lcm(self.multiple_of, parts * pieces)
-                rows = np.pad(rows, (0, padding), constant_values=NO_PAIR)
-                for own in np.split(rows, parts * pieces)[part * pieces : (part + 1) * pieces]:
+                wanted = max(len(rows) + -len(rows) % self.multiple_of, parts * pieces)
+                rows = np.pad(rows, (0, wanted - len(rows)), constant_values=NO_PAIR)
+                for own in np.array_split(rows, parts * pieces)[part * pieces : (part + 1) * pieces]:
                     source, labels = (window.padded(own, side, int(lengths[:, side].max())) for side in (0, 1))
                     target = np.pad(labels[:, :-1], ((0, 0), (1, 0)), constant_values=START)
                     if window.has_languages:

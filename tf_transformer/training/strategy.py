@@ -58,8 +58,9 @@ def without_auto(name: str) -> str:
 
 
 def distribute(batches: Batches, strategy: tf.distribute.Strategy) -> Any:
-    """Return batches for `fit`, which give each replica as many rows of every batch.
+    """Return batches for `fit`, which give each replica its part of every batch, with as many rows, give or take one.
 
+    Plain `model.fit` needs equally many: give `Batches` the number of replicas as `multiple_of`. `Trainer` does not.
     Each of several machines forms and reads only its own part. On one machine, each replica has an input of its own.
     TensorFlow would otherwise make an iterator over several devices, which tunes itself in a thread and waits for it at
     the end of an epoch, for up to a minute.
