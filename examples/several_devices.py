@@ -23,7 +23,7 @@ def main(devices: int = 2, updates: int = 30) -> list[float]:
     replicas = strategy.num_replicas_in_sync
     text = read(DataConfig(corpus="toy"), "train")
     tokenizer = Tokenizer(train_tokenizer([*text.sources, *text.targets], TokenizerConfig(vocab_size=500)))
-    # `distribute` gives each replica as many rows. Each sentence has 1 / (tokens of all replicas) as its weight.
+    # `distribute` gives each replica equally many rows. Each sentence has 1 / (tokens of all replicas) as its weight.
     batches = Batches(encode(text, tokenizer, tokenizer, max_length=64), 1024, multiple_of=replicas, seed=0)
 
     keras.utils.set_random_seed(0)

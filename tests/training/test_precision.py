@@ -86,7 +86,7 @@ def test_checkpoints_are_float32_and_load_under_any_policy(corpus, small, tmp_pa
 def test_copy_is_learned_as_well_as_in_float32(half, tmp_path, capsys):
     run = str(tmp_path / "run")
     command = ["train", "--data", "copy", "--config", str(COPY), "--mixed-precision", half, "--run-dir", run]
-    # As small as learns it: CPUs compute float16 a hundred times more slowly than float32.
+    # As small as learns it: CPUs compute float16 far more slowly than float32.
     small = ["model.num_layers=1", "model.d_model=32", "model.dff=32", "data.batch_tokens=275"]
     small += ["training.max_steps=300", "training.warmup_steps=100", "training.learning_rate_factor=1.0"]
     command += [word for setting in small for word in ("--set", setting)]
