@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
+from tests.forks import Fork
 from tf_transformer.commands.main import main
 
 # As `tf-transformer train` sets them before it imports TensorFlow, which the tests import first.
@@ -118,7 +119,7 @@ def copy_litert(copy_run, made_once) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def in_fresh_process():
-    """Runs Python code in a process of its own, which must succeed; gives what it printed."""
+    """Runs Python code in a process that has imported nothing, which must succeed; gives what it printed."""
 
     def run(code: str, timeout: float = 300, cwd: Path | None = None, **environment: str) -> str:
         done = subprocess.run(
@@ -132,6 +133,18 @@ def in_fresh_process():
         )
         assert done.returncode == 0, done.stderr[-5000:]
         return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def in_fork():
+    """Runs Python code in a process that has imported TensorFlow alone, which must succeed; gives what it printed."""
+
+    def run(code: str, cwd: Path | None = None, **environment: str) -> str:
+        fork = Fork(code, cwd=cwd, **environment)
+        assert fork.wait() == 0, fork.errors.read_text()[-5000:]
+        return fork.output.read_text("utf-8")
 
     return run
 

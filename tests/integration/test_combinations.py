@@ -1,6 +1,6 @@
 """Every value of every setting, beside every value of every other: trained, resumed, averaged, exported, translated.
 
-Pairs of values are what faults need most often (Kuhn et al. 2004), and 27 runs have them all.
+Pairs of values are what faults need most often (Kuhn et al. 2004), and 23 runs have them all.
 """
 
 import collections
@@ -52,9 +52,8 @@ OTHERS = {
 TOGETHER = [
     [
         {"decoding.beam_size": 1},
-        {"decoding.beam_size": 3, "decoding.early_stopping": True},
+        {"decoding.beam_size": 3, "decoding.early_stopping": True, "decoding.coverage_penalty": 0.2},
         {"decoding.beam_size": 3, "decoding.likely_stopping": True, "decoding.length_penalty_offset": 0.0},
-        {"decoding.beam_size": 3, "decoding.coverage_penalty": 0.2},
         {"decoding.temperature": 1.5, "decoding.top_k": 11, "decoding.top_p": 0.9, "decoding.seed": 3},
     ],
     [
@@ -152,8 +151,8 @@ def merged(row):
 def rows_of(alternatives):
     """Rows of settings in which every two alternatives of different factors that go together are together once.
 
-    The fewest of some attempts. Each row of one begins with an alternative that is in most of the pairs that are left,
-    and takes, factor by factor, what has the most new pairs with what it has (Cohen et al. 1997).
+    Each begins with an alternative that is in most of the pairs that are left, and takes, factor by factor, what has
+    the most new pairs with what it has (Cohen et al. 1997).
     """
     alternatives = [each if len(each) <= MOST else [{}] for each in alternatives]
     cells = [(factor, number) for factor, each in enumerate(alternatives) for number in range(len(each))]
@@ -169,33 +168,32 @@ def rows_of(alternatives):
         pair for pair in itertools.combinations(cells, 2) if pair[0][0] != pair[1][0] and given_by(pair) is not None
     }
 
-    def attempt(rng):
-        left, rows = set(pairs), []
-        for _ in range(1000):
-            if not left:
-                return rows
-            count = collections.Counter(itertools.chain(*left))
-            most = max(count.values())
-            row = [rng.choice([cell for cell in cells if count[cell] >= 0.9 * most])]
-            others = [factor for factor in range(len(alternatives)) if factor != row[0][0]]
-            for factor in sorted(others, key=lambda factor: 2 * rng.random() - len(alternatives[factor])):
-                fitting = [
-                    (sum(as_pair(cell, other) in left for other in row), rng.random(), cell)
-                    for cell in cells
-                    if cell[0] == factor and all(as_pair(cell, other) in pairs for other in row)
-                ]
-                if not fitting:
-                    break
-                row.append(max(fitting)[2])
-            else:  # it is whole
-                left.difference_update(itertools.combinations(sorted(row), 2))
-                rows.append(given_by(row))
-        raise AssertionError(f"these go together, but in no run: {left}")
-
-    return min((attempt(random.Random(seed)) for seed in range(12)), key=len)
+    rng, left, rows = random.Random(SEED), set(pairs), []
+    for _ in range(1000):
+        if not left:
+            return rows
+        count = collections.Counter(itertools.chain(*left))
+        most = max(count.values())
+        row = [rng.choice([cell for cell in cells if count[cell] >= 0.9 * most])]
+        others = [factor for factor in range(len(alternatives)) if factor != row[0][0]]
+        for factor in sorted(others, key=lambda factor: 2 * rng.random() - len(alternatives[factor])):
+            fitting = [
+                (sum(as_pair(cell, other) in left for other in row), rng.random(), cell)
+                for cell in cells
+                if cell[0] == factor and all(as_pair(cell, other) in pairs for other in row)
+            ]
+            if not fitting:
+                break
+            row.append(max(fitting)[2])
+        else:  # it is whole
+            left.difference_update(itertools.combinations(sorted(row), 2))
+            rows.append(given_by(row))
+    raise AssertionError(f"these go together, but in no run: {left}")
 
 
-RUNS = 27
+SEED = 54
+"""Of 400 seeds, the one with the fewest rows; try others when settings have come."""
+RUNS = 23
 """How many rows there are."""
 
 

@@ -1,10 +1,10 @@
 """Every file of examples/ runs, in a short form, and does what it says."""
 
-import functools
 import importlib.util
 import json
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +25,23 @@ def module(path: Path):
     return loaded
 
 
+BEGIN = f"""
+import sys
+from tf_transformer import data
+
+def read(config, split, whole=data.read):
+    "Of the toy corpus, what is enough for a few updates."
+    return data.Pairs(*(side[: 1999 if split == "train" else 53] for side in whole(config, split)))
+
+data.read = read
+sys.path.insert(0, {str(EXAMPLES)!r})
+"""
+
+
 @pytest.fixture
-def run(in_fresh_process):
+def run(in_fork):
     """Runs code that imports examples."""
-    return functools.partial(in_fresh_process, PYTHONPATH=str(EXAMPLES))
+    return lambda code, **options: in_fork(BEGIN + textwrap.dedent(code), **options)
 
 
 def test_they_are_short_and_all_are_listed():

@@ -1,17 +1,17 @@
 """Whatever ends a command, nothing good is lost, and the next command works or says in one line what to do."""
 
-import json
+import contextlib
 import os
 import random
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.forks import Fork
 from tf_transformer import load
 from tf_transformer.commands.main import main
 from tf_transformer.data.corpora import is_prepared, toy
@@ -28,55 +28,36 @@ KILLS = 8
 SEED = random.randrange(2**32)
 """Of the moments at which processes are killed; a failure shows it."""
 
-FORKS = """
-import json, os, signal, sys, time
-from tf_transformer.commands.common.quiet_tensorflow import import_tensorflow
-import_tensorflow(onednn=True)
-from tf_transformer.export import saved_model
-from tf_transformer.runs import averaging
+CODE = """
+import sys
 from tf_transformer.commands.main import main
 from tf_transformer.data.corpora import folder
-from tf_transformer.training import fit
 
 folder.LINES = 997  # a small corpus has several chunks
-
-for line in sys.stdin:
-    command, seconds, log = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(file, 1), os.dup2(file, 2)
-        code = main(command)
-        os._exit(code)
-    end, done = time.monotonic() + seconds, 0
-    while not done and time.monotonic() < end:
-        time.sleep(0.002)
-        done, status = os.waitpid(child, os.WNOHANG)
-    if not done:
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    print(json.dumps(os.waitstatus_to_exitcode(status)), flush=True)
+sys.exit(main({command!r}))
 """
+
+
+def begun(*arguments, log: Path) -> Fork:
+    """A command that runs."""
+    return Fork(CODE.format(command=[str(argument) for argument in arguments]), log=log)
 
 
 @pytest.fixture(scope="module")
 def command(tmp_path_factory):
-    """Runs a command for at most so many seconds, then kills it; gives its exit code, -9 if it was killed.
-
-    A process that has imported TensorFlow, and has not used it, forks for each: they begin at once.
-    """
+    """Runs a command for at most so many seconds, then kills it; gives its exit code, -9 if it was killed."""
     log = tmp_path_factory.mktemp("command") / "log"
-    process = subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(*arguments, seconds=300.0):
-        process.stdin.write(json.dumps([[str(argument) for argument in arguments], seconds, str(log)]) + "\n")
-        process.stdin.flush()
-        return json.loads(process.stdout.readline())
+        log.unlink(missing_ok=True)
+        fork = begun(*arguments, log=log)
+        with contextlib.suppress(TimeoutError):
+            return fork.wait(seconds)
+        fork.kill()
+        return fork.wait()
 
     run.log = log
-    yield run
-    process.stdin.close()
-    process.wait(timeout=60)
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -271,12 +252,11 @@ def test_a_disk_that_fills_up(command, training, run, tmp_path):
 def test_a_run_is_copied_and_read_by_others_while_it_is_trained(command, training, tmp_path):
     run = tmp_path / "run"
     arguments = [*training, "--max-steps", "3000", "--set", "training.keep_last=1", "--run-dir", str(run)]
-    code = f"import sys; from tf_transformer.commands.main import main; sys.exit(main({arguments!r}))"
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = begun(*arguments, log=tmp_path / "log")
     copies = []
     try:
         while len(copies) < KILLS:
-            assert process.poll() is None
+            assert not process.has_ended()
             if not find_run(run) or not RunDirectory(run).known():
                 continue
             reader = RunDirectory(run)
@@ -287,7 +267,6 @@ def test_a_run_is_copied_and_read_by_others_while_it_is_trained(command, trainin
             copies.append(copy)
     finally:
         process.kill()
-        process.wait()
     usable, refused = 0, []
     for copy in copies:
         try:

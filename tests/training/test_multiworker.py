@@ -1,19 +1,16 @@
 """Two processes on loopback train as one does."""
 
 import json
-import os
 import re
 import shutil
 import signal
 import socket
-import subprocess
-import sys
-import textwrap
 import time
 
 import numpy as np
 import pytest
 
+from tests.forks import Fork
 from tf_transformer.config import Config, DataConfig, TokenizerConfig
 from tf_transformer.data.preparing import plan_of, prepare
 from tf_transformer.runs import checkpoints
@@ -63,13 +60,9 @@ def launch(corpus, tmp_path):
         processes = []
         for index in range(workers):
             cluster = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
-            environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2"}
-            environment.pop("TF_CONFIG", None)
-            if workers > 1:
-                environment["TF_CONFIG"] = json.dumps(cluster)
-            log = (tmp_path / f"{run}-{index}.log").open("a")
-            code = textwrap.dedent(CODE.format(plain=plain, command=change(index, command)))
-            processes.append(subprocess.Popen([sys.executable, "-c", code], stdout=log, stderr=log, env=environment))
+            environment = {"TF_CONFIG": json.dumps(cluster)} if workers > 1 else {}
+            code = CODE.format(plain=plain, command=change(index, command))
+            processes.append(Fork(code, log=tmp_path / f"{run}-{index}.log", **environment))
         started.extend(processes)
         return processes
 
@@ -183,7 +176,7 @@ def test_a_killed_worker_ends_the_other_and_all_go_on_together(launch, tmp_path,
     while not checkpoints.all_of(folder):
         assert time.monotonic() < end
         time.sleep(0.05)
-    processes[victim].send_signal(signal.SIGKILL)
+    processes[victim].send(signal.SIGKILL)
     other = 1 - victim
     assert processes[other].wait(timeout=60) == 2
     log = (tmp_path / f"run-{other}.log").read_text()
@@ -204,7 +197,7 @@ def test_a_signal_to_one_machine_ends_all_after_the_same_step(launch, tmp_path):
     while not checkpoints.all_of(folder):  # that of the first epoch
         assert time.monotonic() < end
         time.sleep(0.05)
-    processes[1].send_signal(signal.SIGTERM)
+    processes[1].send(signal.SIGTERM)
     codes = [process.wait(timeout=60) for process in processes]
     logs = [(tmp_path / f"run-{i}.log").read_text() for i in (0, 1)]
     assert codes == [143, 143], "\n".join(log[-2000:] for log in logs)

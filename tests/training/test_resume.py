@@ -5,13 +5,12 @@ import os
 import re
 import resource
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 
+from tests.forks import Fork
 from tf_transformer import load
 from tf_transformer.errors import InputError
 from tf_transformer.runs import checkpoints
@@ -40,28 +39,20 @@ def start(corpus, small, tmp_path):
                     lines.append(f"{key} = {shown.replace('()', '[]')}")
         toml.write_text("\n".join(lines))
         command = ["train", "--config", str(toml), "--run-dir", str(tmp_path / run), *options]
-        return subprocess.Popen(
-            [sys.executable, "-m", "tf_transformer", *command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            # As a shell does for what runs in the foreground.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )
+        return Fork(f"import sys; from tf_transformer.commands.main import main; sys.exit(main({command!r}))")
 
     return start
 
 
 def finish(process):
-    output, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
-    return output + errors
+    assert process.wait() == 0, process.errors.read_text()
+    return process.output.read_text() + process.errors.read_text()
 
 
 def wait_for(condition, process, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
-        assert process.poll() is None, process.communicate()[1]
+        assert not process.has_ended(), process.errors.read_text()
         assert time.monotonic() < end
         time.sleep(0.005)
 
@@ -77,23 +68,23 @@ def assert_same_bits(one, other):
 @pytest.mark.long
 def test_a_signal_saves_and_ends_and_the_run_goes_on(start, tmp_path):
     """Without --deterministic the bits may differ; steps, order and place may not."""
-    settings = {"max_steps": 300, "checkpoint_every": 1000}
+    settings = {"max_steps": 120, "checkpoint_every": 1000}
     run, stopped = tmp_path / "run", 0
     for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
         process = start("run", **settings)
         wait_for(lambda before=stopped: step_of_last(run) > before, process)
-        process.send_signal(number)
-        shown, errors = process.communicate(timeout=60)
-        assert process.returncode == code, errors
+        process.send(number)
+        assert process.wait(timeout=60) == code, process.errors.read_text()
+        shown, errors = process.output.read_text(), process.errors.read_text()
         if stopped:
             assert f"going on from {checkpoints.path_of(run / 'checkpoints', stopped)}" in shown + errors
         stopped = int(re.search(r"stopped at step (\d+); the same command goes on", errors)[1])
         assert "Traceback" not in errors
         last = checkpoints.state_of(checkpoints.all_of(run / "checkpoints")[-1])
-        assert last["step"] == stopped == 6 * last["epoch"] + last["batch"] < 300
+        assert last["step"] == stopped == 6 * last["epoch"] + last["batch"] < 120
     assert f"going on from {checkpoints.path_of(run / 'checkpoints', stopped)}" in finish(start("run", **settings))
     steps = [line.split(",")[1] for line in (run / "history.csv").read_text().splitlines()[1:]]
-    assert sorted(set(map(int, steps))) == list(range(1, 301))  # a row a step, none twice or missed
+    assert sorted(set(map(int, steps))) == list(range(1, 121))  # a row a step, none twice or missed
 
 
 def step_of_last(run) -> int:
@@ -102,12 +93,12 @@ def step_of_last(run) -> int:
 
 
 @pytest.fixture
-def train_in_sittings(tmp_path, in_fresh_process):
+def train_in_sittings(tmp_path, in_fork):
     """Trains runs, by the names of their folders, with one config after the other; gives what was printed."""
 
     def run(sittings):
         configs = {name: [config.as_dict() for config in each] for name, each in sittings.items()}
-        return in_fresh_process(f"""
+        return in_fork(f"""
             from tf_transformer.config import Config
             from tf_transformer.config import override
             from tf_transformer.training.fit import train
@@ -154,43 +145,44 @@ def test_a_run_in_three_sittings_equals_one_in_one(corpus, tmp_path, small, epoc
 
 
 @pytest.mark.long
-def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(corpus, tmp_path, caplog, small):
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(corpus, tmp_path, caplog, small, stopped):
     """How it can be damaged is in test_checkpoints."""
-    run = train(small(corpus, max_steps=4, checkpoint_every=2), tmp_path / "run")
-    last = checkpoints.path_of(run.checkpoints, 4)
+    run = stopped(tmp_path / "run")
+    last = checkpoints.path_of(run.checkpoints, 5)
     raw = bytearray(last.read_bytes())
     raw[len(raw) // 2] ^= 1
     last.write_bytes(raw)
     with caplog.at_level("INFO"):
-        train(small(corpus, max_steps=5, checkpoint_every=2), tmp_path / "run")
-    assert "step-00000004.npz is damaged" in caplog.text
-    assert f"going on from {checkpoints.path_of(run.checkpoints, 2)}" in caplog.text
-    assert checkpoints.state_of(checkpoints.all_of(run.checkpoints)[-1])["step"] == 5
+        train(small(corpus, max_steps=6), run.path)
+    assert "step-00000005.npz is damaged" in caplog.text
+    assert f"going on from {checkpoints.path_of(run.checkpoints, 4)}" in caplog.text
+    assert checkpoints.state_of(checkpoints.all_of(run.checkpoints)[-1])["step"] == 6
 
 
 @pytest.mark.long
-def test_where_all_checkpoints_are_damaged_nothing_is_begun(corpus, tmp_path, small):
-    run = train(small(corpus, max_steps=2), tmp_path / "run")
-    (only,) = checkpoints.all_of(run.checkpoints)
-    only.write_bytes(only.read_bytes()[:500])
+def test_where_all_checkpoints_are_damaged_nothing_is_begun(corpus, tmp_path, small, stopped):
+    run = stopped(tmp_path / "run")
+    known = checkpoints.all_of(run.checkpoints)
+    for path in known:
+        path.write_bytes(path.read_bytes()[:500])
     before = run.history.read_text()
     for _ in range(2):
         with pytest.raises(InputError, match=r"all checkpoints of .*run are damaged: start a new run with --overwrite"):
-            train(small(corpus, max_steps=3), tmp_path / "run")
+            train(small(corpus, max_steps=6), run.path)
     assert run.history.read_text() == before
-    assert checkpoints.all_of(run.checkpoints) == [only]
+    assert len(known) == 5 and checkpoints.all_of(run.checkpoints) == known
 
 
 @pytest.mark.long
-def test_a_full_disk_stops_with_a_clear_error_and_keeps_the_last_checkpoint(corpus, tmp_path, small):
+def test_a_full_disk_stops_with_a_clear_error_and_keeps_the_last_checkpoint(corpus, tmp_path, small, stopped):
     """Simulated by a limit on the size of files, below that of a checkpoint."""
-    run = train(small(corpus, max_steps=2), tmp_path / "run")
+    run = stopped(tmp_path / "run")
     good = checkpoints.all_of(run.checkpoints)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (good[0].stat().st_size // 2, before[1]))
     try:
-        with pytest.raises(InputError, match=r"no room for the checkpoint of step 3 in .*checkpoints.*are kept"):
-            train(small(corpus, max_steps=3), tmp_path / "run")
+        with pytest.raises(InputError, match=r"no room for the checkpoint of step 6 in .*checkpoints.*are kept"):
+            train(small(corpus, max_steps=6), run.path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert checkpoints.all_of(run.checkpoints) == good

@@ -27,8 +27,8 @@ def test_one_replica_gets_the_batches_as_they_are():
 
 
 @pytest.mark.long
-def test_every_replica_gets_its_part_of_every_batch(in_fresh_process):
-    found = in_fresh_process(
+def test_every_replica_gets_its_part_of_every_batch(in_fork):
+    found = in_fork(
         """
         import tensorflow as tf
         from tf_transformer.training.strategy import distribute, make_strategy

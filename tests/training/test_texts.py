@@ -112,9 +112,9 @@ def test_weights_must_be_one_for_each_corpus(two):
 
 
 @pytest.mark.long
-def test_fine_tuning_from_the_command_line(corpus, small, two, tmp_path):
+def test_fine_tuning_from_the_command_line(corpus, stopped, two, tmp_path):
     """Sizes and tokenizer are those of the run that is started from; so are the weights before the first update."""
-    base = train(small(corpus, max_steps=3), tmp_path / "base")
+    base = stopped(tmp_path / "base")
     command = ["train", "--data", two.corpus, "--data", two.extra_corpora[0], "--weights", "2,0.5"]
     command += ["--validation-data", str(corpus), "--source", "xx", "--target", "yy"]
     command += ["--init-from", str(base.path), "--run-dir", str(tmp_path / "tuned"), "--max-steps", "1"]
@@ -132,9 +132,9 @@ def test_fine_tuning_from_the_command_line(corpus, small, two, tmp_path):
 
 
 @pytest.fixture
-def interrupted(corpus, small, tmp_path, monkeypatch):
+def interrupted(corpus, small, stopped, tmp_path, monkeypatch):
     """A base, the config of a run from it that hardly learns, and that run, ended before its first checkpoint."""
-    base = train(small(corpus, max_steps=3), tmp_path / "base")
+    base = stopped(tmp_path / "base")
     config = small(corpus, init_from=str(base.path), learning_rate=1e-20, max_steps=1)
 
     def end(*args, **kwargs):
@@ -184,7 +184,7 @@ def test_the_run_that_was_started_from_stays_what_it_was(interrupted, tmp_path):
 @pytest.mark.long
 def test_settings_are_held_against_the_run_that_is_started_from(corpus, small, tmp_path, capsys):
     """The preset has 4 layers and one tokenizer."""
-    layers = {"num_layers": 5, "share_embeddings": "target"}
+    layers = {"num_decoder_layers": 5, "share_embeddings": "target"}
     separate = override(small(corpus, max_steps=1), {"model": layers, "tokenizer": {"shared": False}})
     base = train(separate, tmp_path / "base")
     command = ["train", "--data", str(corpus), "--source", "xx", "--target", "yy", "--init-from", str(base.path)]
@@ -203,8 +203,8 @@ def test_an_epoch_without_a_pair_is_refused(two, prepared):
 
 
 @pytest.mark.long
-def test_a_run_that_does_not_fit_is_refused(corpus, small, two, tmp_path, capsys):
-    base = train(small(corpus, max_steps=1), tmp_path / "base")
+def test_a_run_that_does_not_fit_is_refused(corpus, small, stopped, tmp_path, capsys):
+    base = stopped(tmp_path / "base")
     other = override(small(corpus), {"model": {"dff": 32}, "training": {"init_from": str(base.path)}})
     with pytest.raises(InputError, match=r"--init-from .*base does not fit: model\.dff is 16 there, 32 here"):
         train(other, tmp_path / "tuned")

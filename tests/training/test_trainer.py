@@ -28,18 +28,18 @@ RUNS = [(replicas, case) for replicas in ON for case in ON[replicas]]
 
 
 @pytest.fixture(scope="module")
-def trained(corpus, small, made_once, in_fresh_process):
+def trained(corpus, small, made_once, in_fork):
     """Losses of an epoch, and the first gradient, of the cases on 1, 2 and 3 replicas; dropout 0."""
-    folder = made_once("replicas", lambda folder: train_on_replicas(folder, corpus, small, in_fresh_process))
+    folder = made_once("replicas", lambda folder: train_on_replicas(folder, corpus, small, in_fork))
     return {replicas: dict(np.load(folder / f"{replicas}.npz")) for replicas in ON}
 
 
-def train_on_replicas(folder, corpus, small, in_fresh_process):
+def train_on_replicas(folder, corpus, small, in_fork):
     """Write what `trained` gives."""
     folder.mkdir()
     for replicas in ON:
         cases = {name: CASES[name] for name in ON[replicas]}
-        in_fresh_process(f"""
+        in_fork(f"""
             import keras, numpy as np
             from tf_transformer.config import Config
             from tf_transformer.data import NO_PAIR, Batches, encode, read
@@ -204,8 +204,8 @@ def test_the_sum_of_the_gradients_is_clipped_by_its_global_norm(trained):
 
 
 @pytest.mark.long
-def test_replicas_draw_different_dropout_masks(in_fresh_process):
-    in_fresh_process("""
+def test_replicas_draw_different_dropout_masks(in_fork):
+    in_fork("""
         import keras, numpy as np, tensorflow as tf
         from tf_transformer import Transformer
         from tf_transformer.training import vary_dropout
@@ -287,8 +287,8 @@ def test_no_part_is_refused():
 
 
 @pytest.mark.long
-def test_the_loss_that_keras_keeps_is_that_of_the_batch_on_two_replicas(in_fresh_process):
-    in_fresh_process("""
+def test_the_loss_that_keras_keeps_is_that_of_the_batch_on_two_replicas(in_fork):
+    in_fork("""
         import keras, numpy as np, tensorflow as tf
         from tf_transformer.training import Trainer
         from tf_transformer.training.strategy import make_strategy
@@ -305,8 +305,8 @@ def test_the_loss_that_keras_keeps_is_that_of_the_batch_on_two_replicas(in_fresh
 
 
 @pytest.mark.long
-def test_float16_skips_an_update_that_overflows_on_any_replica(in_fresh_process):
-    in_fresh_process("""
+def test_float16_skips_an_update_that_overflows_on_any_replica(in_fork):
+    in_fork("""
         import keras, numpy as np, tensorflow as tf
         from tf_transformer.training import Trainer
         from tf_transformer.training.strategy import make_strategy
@@ -329,9 +329,9 @@ def test_float16_skips_an_update_that_overflows_on_any_replica(in_fresh_process)
 
 
 @pytest.mark.long
-def test_muon_takes_the_same_steps_on_two_replicas(corpus, small, tmp_path, in_fresh_process):
+def test_muon_takes_the_same_steps_on_two_replicas(corpus, small, tmp_path, in_fork):
     for replicas in (1, 2):
-        in_fresh_process(f"""
+        in_fork(f"""
             from tf_transformer.config import Config, override
             from tf_transformer.training.fit import train
             from tf_transformer.training.strategy import make_strategy
