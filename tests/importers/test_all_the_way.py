@@ -11,6 +11,7 @@ from safetensors.numpy import load_file, save_file
 from tf_transformer import Translator, load
 from tf_transformer.commands.main import main
 from tf_transformer.config.special_tokens import END, PAD, START
+from tf_transformer.data.corpora import toy
 from tf_transformer.export.ctranslate2 import export as export_ctranslate2
 from tf_transformer.export.litert import export as export_litert
 from tf_transformer.export.saved_model import export
@@ -165,10 +166,14 @@ def test_each_kind_goes_all_the_way(kind_of, tmp_path, kind):
     languages = [
         f"--{side}-language={getattr(translator.decoding, f'{side}_language')}" for side in ("source", "target")
     ]
+    text = tmp_path / "text.tsv"
+    text.write_text("".join(f"{source}\t{target}\n" for source, target in toy.pairs("train")[:997]), "utf-8")
     for rank in (0, 2):
-        command = ["train", "--init-from", str(run.path), "--data", "toy", "--run-dir", str(tmp_path / f"tuned_{rank}")]
-        command += ["--max-steps", "20", *(languages if run.languages else [])]
+        command = ["train", "--init-from", str(run.path), "--data", str(text), "--source", "en", "--target", "de"]
+        command += ["--run-dir", str(tmp_path / f"tuned_{rank}"), "--max-steps", "20"]
+        command += languages if run.languages else []
         settings = {"training.lora_rank": rank, "training.samples": 0, "training.learning_rate": 0.01}
+        settings["data.held_out"] = 0.05
         for name, value in (settings | {"training.warmup_steps": 1, "data.batch_tokens": 500}).items():
             command += ["--set", f"{name}={value}"]
         assert main(command) == 0

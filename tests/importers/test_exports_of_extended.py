@@ -66,7 +66,8 @@ def tuned(run_of, tmp_path_factory):
             between = {"source_language": english, "target_language": "tyv"}
         command = ["extend", "--run-dir", str(run.path), "--add-pieces", "13", *new, *data, "--output", extended]
         assert main(command) == 0
-        settings = {"training.samples": 0, "data.held_out": 0.3, "training.learning_rate": 0.01}
+        settings = {"training.samples": 0, "data.held_out": 0.1, "training.learning_rate": 0.01}
+        settings |= {"data.batch_tokens": 128, "data.max_length": 128}  # more than one update an epoch
         settings |= {"training.warmup_steps": 5} | {f"decoding.{name}": language for name, language in between.items()}
         command = ["train", "--init-from", extended, *data, "--run-dir", output, "--max-steps", "60"]
         assert main([*command, *(f"--set={name}={value}" for name, value in settings.items())]) == 0
