@@ -139,7 +139,7 @@ def in_fresh_process():
 
 @pytest.fixture(scope="session")
 def in_fork():
-    """Runs Python code in a process that has imported TensorFlow alone, which must succeed; gives what it printed."""
+    """Runs Python code in a process that has imported TensorFlow already, which must succeed; gives what it printed."""
 
     def run(code: str, cwd: Path | None = None, **environment: str) -> str:
         fork = Fork(code, cwd=cwd, **environment)

@@ -31,7 +31,8 @@ class Fork:
         self.folder = tempfile.TemporaryDirectory()
         self.output, self.errors = (log or Path(self.folder.name, name) for name in ("output", "errors"))
         place = (str(self.output), str(self.errors)), str(cwd or Path.cwd()), dict(os.environ) | environment
-        self.process = CONTEXT.Process(target=_run, args=(textwrap.dedent(code), *place))
+        # What a failed test leaves is ended with the process of the tests, which would wait for it otherwise.
+        self.process = CONTEXT.Process(target=_run, args=(textwrap.dedent(code), *place), daemon=True)
         self.process.start()
 
     def wait(self, timeout: float = 300) -> int:
