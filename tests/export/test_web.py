@@ -426,6 +426,7 @@ def page(browser):
 
 
 def translate(page, text):
+    page.wait_for_load_state()  # a page that loads itself anew has a form before it has scripts, which take the key
     page.fill("#text", text)
     page.keyboard.press("Enter")
 
