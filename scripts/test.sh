@@ -19,6 +19,8 @@ fi
 .venv/bin/ruff format --check .
 .venv/bin/mypy
 
+# Many processes import the project and its tests: they compile them once.
+unset PYTHONDONTWRITEBYTECODE
 # What tests train or export for each other is made once for all three parts.
 MADE_ONCE=$(mktemp -d)
 trap 'rm -rf "$MADE_ONCE"' EXIT

@@ -12,7 +12,6 @@ import random
 
 import pytest
 
-from tf_transformer.commands.main import main
 from tf_transformer.config import Config, override
 from tf_transformer.data.corpora import toy
 from tf_transformer.errors import InputError
@@ -227,9 +226,10 @@ def toml(given):
     return "\n".join(sorted(lines))
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(RUNS))
-def test_a_run_is_trained_resumed_averaged_exported_and_translates(number, tmp_path, capsys):
+def test_a_run_is_trained_resumed_averaged_exported_and_translates(number, tmp_path, in_fork):
+    """In a process of its own, whose end gives back what TensorFlow keeps of every graph."""
     row = rows()[number]
     scored = random.Random(number)
     text = "".join(f"{source}\t{target}\t{scored.random():.2f}\n" for source, target in PAIRS)
@@ -239,21 +239,30 @@ def test_a_run_is_trained_resumed_averaged_exported_and_translates(number, tmp_p
     (tmp_path / "some.txt").write_text(
         "The dog sleeps.\nA girl, 12 m², reads.\n\nThe old man is here.\n", encoding="utf-8"
     )
-    run, averaged, export = (str(tmp_path / name) for name in ("run", "averaged", "1"))
-    train = ["train", "--config", str(tmp_path / "base.toml"), "--data", str(tmp_path / "text.tsv"), "--run-dir", run]
-    assert main([*train, "--max-steps", "2"]) == 0, row
-    assert main([*train, "--max-steps", "5"]) == 0, row
-    assert main(["average", "--run-dir", run, "--last", "2", "--output", averaged]) == 0, row
-    assert main(["export", "--run-dir", averaged, "--output", export]) == 0, row
-    translations = []
-    for model in (averaged, export):
-        output = tmp_path / "translated.txt"
-        command = ["translate", "--model", model, "--input", str(tmp_path / "some.txt"), "--output", str(output)]
-        assert main(command) == 0, row
-        translations.append(output.read_bytes().removesuffix(b"\n").split(b"\n"))  # they may have any other character
-        output.unlink()
-    assert translations[0] == translations[1], row
-    assert len(translations[0]) == 4 and translations[0][2] == b""
+    train = ["train", "--config", "base.toml", "--data", "text.tsv", "--run-dir", "run", "--max-steps"]
+    commands = [
+        [*train, "2"],
+        [*train, "5"],
+        ["average", "--run-dir", "run", "--last", "2", "--output", "averaged"],
+        ["export", "--run-dir", "averaged", "--output", "1"],
+        ["translate", "--model", "averaged", "--input", "some.txt", "--output", "by run"],
+        ["translate", "--model", "1", "--input", "some.txt", "--output", "by export"],
+    ]
+    in_fork(
+        f"""
+        from tf_transformer.commands.main import main
+
+        for command in {commands!r}:
+            assert main(command) == 0, (command, {row!r})
+        """,
+        cwd=tmp_path,
+    )
+    # They may have any other character.
+    by_run, by_export = (
+        (tmp_path / f"by {model}").read_bytes().removesuffix(b"\n").split(b"\n") for model in ("run", "export")
+    )
+    assert by_run == by_export, row
+    assert len(by_run) == 4 and by_run[2] == b""
     assert json.loads((tmp_path / "run" / "config.json").read_text())["config"]["model"]["norm"] == row["model.norm"]
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import queue
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,12 +15,16 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 from playwright.sync_api import expect
 from starlette.testclient import TestClient
+from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from tests.conftest import MILLISECONDS, unpack
 from tf_transformer.commands.main import main
 from tf_transformer.commands.serve import KINDS
+from tf_transformer.runs.descriptions import WARM_UP
+from tf_transformer.runs.signatures import DEFAULT
 from tf_transformer.serving.http.files import FileKinds
 from tf_transformer.serving.http.rest import make_app
 from tf_transformer.serving.limits import Limits
@@ -31,6 +36,18 @@ SENTENCES = [" ".join("abcdefgh"[: 1 + (3 * i) % 8]) for i in range(40)]
 TEXT = "a b c"
 LIMITS = Limits(max_sentences=20, max_tokens=300, max_sentence_bytes=1000, max_body=2000, max_batch_tokens=8 * 16)
 SECONDS = MILLISECONDS // 1000
+
+
+@pytest.hookimpl(trylast=True)  # after pytest has chosen by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what asks `served` first and what has `model` last, so that of two test processes each loads one of them."""
+
+    def of(item: pytest.Item) -> int:
+        names = getattr(item, "fixturenames", ())
+        return ("model" in names) - ("served" in names)
+
+    if all(Path(__file__).parent in item.path.parents for item in items):
+        items.sort(key=of)
 
 
 class Served:
@@ -79,6 +96,28 @@ def start_server(tmp_path_factory):
     """Starts servers, and ends them with the module."""
     with servers(tmp_path_factory) as start:
         yield start
+
+
+def warm_up_default_alone(export: Path) -> Path:
+    """Take the requests for the other signatures from those of an export: whoever serves it is soon done with them."""
+    with tf.io.TFRecordWriter(str(export / "beside")) as writer:
+        for record in tf.data.TFRecordDataset(str(export / WARM_UP)).as_numpy_iterator():
+            if PredictionLog.FromString(record).predict_log.request.model_spec.signature_name == DEFAULT:
+                writer.write(record)
+    (export / "beside").replace(export / WARM_UP)
+    return export
+
+
+@pytest.fixture(scope="session")
+def soon_warm(copy_export, made_once) -> Path:
+    """The export that copies, for servers of which one test asks little."""
+    return (
+        made_once(
+            "soon_warm", lambda folder: warm_up_default_alone(shutil.copytree(copy_export, folder / "copy" / "1"))
+        )
+        / "copy"
+        / "1"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -31,8 +31,8 @@ from tf_transformer.serving.ports import Ports
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_what_is_in_flight_is_finished_before_the_end(start_server, copy_export, number):
-    served = start_server(copy_export.parent)
+def test_what_is_in_flight_is_finished_before_the_end(start_server, soon_warm, number):
+    served = start_server(soon_warm.parent)
     many = SENTENCES * 25
     running = threading.Thread(target=lambda: answers.append(translate(served, many)))
     answers = []
@@ -55,8 +55,8 @@ def test_what_is_in_flight_is_finished_before_the_end(start_server, copy_export,
 
 
 @pytest.mark.long
-def test_a_second_signal_does_not_wait(start_server, copy_export):
-    served = start_server(copy_export.parent)
+def test_a_second_signal_does_not_wait(start_server, soon_warm):
+    served = start_server(soon_warm.parent)
 
     def ask() -> None:
         with pytest.raises((OSError, http.client.HTTPException)):
@@ -110,9 +110,9 @@ class Ending:
 
 
 @pytest.fixture
-def ending(copy_export, monkeypatch):
+def ending(soon_warm, monkeypatch):
     # A client who waits for ever would keep it from its end for as long as this.
-    model = ServedModel(copy_export, "copy", Limits(timeout=10 * SECONDS), Metrics())
+    model = ServedModel(soon_warm, "copy", Limits(timeout=10 * SECONDS), Metrics())
     return Ending(model, monkeypatch)
 
 
@@ -175,9 +175,9 @@ server.serve({path!r}, ports.Ports("127.0.0.1", 0, 0), name="copy", limits=Limit
 
 
 @pytest.mark.long
-def test_the_end_waits_for_nobodys_work(copy_export):
+def test_the_end_waits_for_nobodys_work(soon_warm):
     """Neither for a version that is warmed up, nor for a batch of which nobody wants to know any more."""
-    command = [sys.executable, "-c", STUCK.format(path=str(copy_export))]
+    command = [sys.executable, "-c", STUCK.format(path=str(soon_warm))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             url = re.search(r"(http://\S+),", process.stdout.readline())[1]

@@ -134,8 +134,8 @@ def test_bad_input_is_refused(served, stub, text, spec, code, message):
 
 
 @pytest.fixture(scope="module")
-def model(copy_export) -> ServedModel:
-    return ServedModel(copy_export, "copy", Limits(max_batch_tokens=2 * 16), Metrics())
+def model(soon_warm) -> ServedModel:
+    return ServedModel(soon_warm, "copy", Limits(max_batch_tokens=2 * 16), Metrics())
 
 
 def of_model(model, talk, keys: Keys | None = None) -> None:

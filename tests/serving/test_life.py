@@ -91,22 +91,22 @@ def test_bad_clients_harm_nobody(served):
 
 
 @pytest.mark.long
-def test_a_killed_server_starts_again(start_server, copy_export):
-    first = start_server(copy_export)
-    assert first.name == copy_export.parent.name  # that of the folder above the number
+def test_a_killed_server_starts_again(start_server, soon_warm):
+    first = start_server(soon_warm)
+    assert first.name == soon_warm.parent.name  # that of the folder above the number
     first.process.kill()
-    again = start_server(copy_export)
+    again = start_server(soon_warm)
     assert translate(again, ["a b c"])
 
 
-def test_a_name_that_no_address_can_have_is_refused(copy_export):
+def test_a_name_that_no_address_can_have_is_refused(soon_warm):
     with pytest.raises(InputError, match=r"must not have a slash\. Received: a/b"):
-        ServedModel(copy_export, "a/b", Limits(), Metrics())
+        ServedModel(soon_warm, "a/b", Limits(), Metrics())
 
 
 @pytest.mark.long
-def test_a_log_of_requests_and_origins_are_options(start_server, copy_export):
-    served = start_server(copy_export.parent, "--access-log", "--allow-origin", "https://app.example")
+def test_a_log_of_requests_and_origins_are_options(start_server, soon_warm):
+    served = start_server(soon_warm.parent, "--access-log", "--allow-origin", "https://app.example")
     translate(served, ["a"])
     wait_for(lambda: f"rest POST /v1/models/{served.name}:predict 200 " in served.log.read_text())
     asked = urllib.request.Request(f"{served.url}/v1/models/{served.name}", headers={"Origin": "https://app.example"})

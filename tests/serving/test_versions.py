@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
-from tests.serving.conftest import SECONDS, SENTENCES, metric, translate, wait_for
+from tests.serving.conftest import SECONDS, SENTENCES, metric, translate, wait_for, warm_up_default_alone
 from tf_transformer.config import DecodingConfig
 from tf_transformer.errors import InputError
 from tf_transformer.export.saved_model import export
@@ -23,9 +23,9 @@ from tf_transformer.translation.exported import ExportedTranslator
 
 
 @pytest.mark.long
-def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, copy_export, exported, tmp_path):
+def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, soon_warm, exported, tmp_path):
     models = tmp_path / "copy"
-    shutil.copytree(copy_export, models / "1")
+    shutil.copytree(soon_warm, models / "1")
     served = start_server(models, "--poll-seconds", "0.2")
     old = exported.translate_strings(SENTENCES[:3])
     stop, failures, answers = threading.Event(), [], []
@@ -45,8 +45,9 @@ def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, c
     (models / "2" / "saved_model.pb").write_bytes(b"damaged")
     wait_for(lambda: "version 1 is still served: cannot load" in served.log.read_text())
     # Another search, so that each answer shows which version gave it.
-    third = export(copy_run, models / "3", DecodingConfig(max_length=2))
+    third = warm_up_default_alone(export(copy_run, tmp_path / "3", DecodingConfig(max_length=2)))
     new = ExportedTranslator(third).translate_strings(SENTENCES[:3])
+    third = third.rename(models / "3")
     assert new != old
     wait_for(lambda: new in answers)
     assert metric(served, "tf_transformer_version") == 3
@@ -61,7 +62,7 @@ def test_a_new_version_takes_over_and_no_request_fails(start_server, copy_run, c
     assert of_third[taken_over:].count(old) <= 2  # those that the other two clients waited for
     # One more comes while another is loaded, and is then the one that is served.
     shutil.copytree(third, models / "4")
-    beside = shutil.copytree(copy_export, tmp_path / "5")
+    beside = shutil.copytree(soon_warm, tmp_path / "5")
     wait_for(lambda: "version 4: TensorFlow" in served.log.read_text())
     beside.rename(models / "5")
     wait_for(lambda: metric(served, "tf_transformer_version") == 5)
