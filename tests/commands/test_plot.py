@@ -55,7 +55,7 @@ def test_kinds_that_look_into_a_run(copy_run, tmp_path):
     assert "Decoder" in draw(tmp_path, "architecture", *model)
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize(("beam_size", "alpha"), [(2, 0.0), (3, 0.6), (4, 1.0)])
 def test_the_tree_is_that_of_the_search(copy_run, beam_size, alpha):
     """Its finished candidates are the translations that the search finds, with their scores; at most K are kept."""

@@ -242,6 +242,7 @@ def test_a_function_is_mapped_in_the_order_of_tasks() -> None:
             list(workers.map(_refuse_five, range(9)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("tasks", [2, 17])
 def test_a_worker_that_ends_is_an_error_however_many_tasks_follow(count: int, tasks: int) -> None:

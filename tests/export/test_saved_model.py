@@ -126,7 +126,7 @@ def test_the_steps_of_a_search_and_another_choice(copy_run, copy_export):
         assert found["target_ids"][:, 0].numpy().tolist() == [UNKNOWN, 0, UNKNOWN]
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["serving_default", "translate_n_best", "translate_with_attention"])
 def test_odd_input_changes_no_other_translation(copy_export, name):
     """Any bytes: each is translated, or cut and said to be; an empty batch gives an empty one."""

@@ -326,6 +326,7 @@ def test_a_setting_is_taken_where_python_takes_it_and_it_acts(exported, name):
         assert bool(why) == is_wrong, (value, why)
 
 
+@pytest.mark.long
 @needs_node
 @needs_litert
 def test_why_a_setting_is_not_taken(exported):
@@ -543,6 +544,7 @@ def test_what_is_open_stays_open_while_more_is_translated(exported_copy, page):
         expect(page.locator("#translation")).to_have_text("\n".join(COPIED[:20]), timeout=MILLISECONDS)
 
 
+@pytest.mark.long
 @needs_litert
 def test_a_text_that_nobody_waits_for_is_stopped(exported_copy, page):
     """Another text comes after the batch of the first that is computed, not after all of them."""
@@ -687,6 +689,7 @@ def test_a_page_in_a_frame_that_may_send_no_form_translates(exported_copy, page,
         expect(frame.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
 
 
+@pytest.mark.long
 @needs_litert
 def test_a_web_server_that_holds_back_files_about_the_page_keeps_none_from_it(changed, page):
     folder = changed("README.md", lambda content: content)
@@ -750,7 +753,7 @@ def test_of_what_is_at_the_same_address_only_the_export_is_kept(changed, page):
     assert all((folder / file).exists() for file in files)
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @needs_litert
 @pytest.mark.parametrize("falls_back", [False, True])
 def test_another_project_at_the_same_address_is_shown(exported_copy, tmp_path, page, falls_back):

@@ -41,7 +41,7 @@ def traced(layers, beam_size):
     return step
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("beam_size", AT_MOST)
 def test_a_step_of_tiny_has_few_operations(beam_size):
     layers = PRESETS["tiny"].model.num_layers

@@ -377,7 +377,7 @@ def test_terms(tokenizer, translator):
         beam.search(tf.constant(SOURCES[:2]), terms=["Hund"])
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize(
     "terms",
     [
