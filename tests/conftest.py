@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tarfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,9 +28,13 @@ MILLISECONDS = 60_000
 MULTI30K = Path(__file__).parents[2] / "shared" / "data" / "multi30k"
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as long all cases but the first of what is marked `long_but_first`, before pytest chooses by marks."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Mark as long all cases but the first of what is marked `long_but_first`, before pytest chooses by marks.
+
+    Then put the files that need `copy_run` first: of two test processes, the one that begins with them trains it, while
+    the other one has something else to do.
+    """
     seen = set()
     for item in items:
         if item.get_closest_marker("long_but_first"):
@@ -38,6 +42,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if function in seen:
                 item.add_marker(pytest.mark.long)
             seen.add(function)
+    yield
+    needing = {item.path for item in items if "copy_run" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: item.path not in needing)
 
 
 def unpack(archive: Path, folder: Path) -> None:

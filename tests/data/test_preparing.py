@@ -242,7 +242,6 @@ def test_a_function_is_mapped_in_the_order_of_tasks() -> None:
             list(workers.map(_refuse_five, range(9)))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("tasks", [2, 17])
 def test_a_worker_that_ends_is_an_error_however_many_tasks_follow(count: int, tasks: int) -> None:
@@ -251,6 +250,7 @@ def test_a_worker_that_ends_is_an_error_however_many_tasks_follow(count: int, ta
         list(workers.map(os._exit, [7] * tasks))
 
 
+@pytest.mark.long
 def test_workers_take_no_module_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("copy", "csv", "numpy", "queue", "random", "tf_transformer", "tokenize"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(5)")
