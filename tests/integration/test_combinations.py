@@ -257,7 +257,7 @@ def test_a_run_is_trained_resumed_averaged_exported_and_translates(number, tmp_p
         """,
         cwd=tmp_path,
     )
-    # They may have any other character.
+    # A translation may have any character but the line feed.
     by_run, by_export = (
         (tmp_path / f"by {model}").read_bytes().removesuffix(b"\n").split(b"\n") for model in ("run", "export")
     )

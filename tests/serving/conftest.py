@@ -111,13 +111,11 @@ def warm_up_default_alone(export: Path) -> Path:
 @pytest.fixture(scope="session")
 def soon_warm(copy_export, made_once) -> Path:
     """The export that copies, for servers of which one test asks little."""
-    return (
-        made_once(
-            "soon_warm", lambda folder: warm_up_default_alone(shutil.copytree(copy_export, folder / "copy" / "1"))
-        )
-        / "copy"
-        / "1"
-    )
+
+    def make(folder: Path) -> None:
+        warm_up_default_alone(shutil.copytree(copy_export, folder / "copy" / "1"))
+
+    return made_once("soon_warm", make) / "copy" / "1"
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ def pairs(split: str, seed: int = 0) -> list[tuple[str, str]]:
 
 @functools.cache
 def _sequences(seed: int) -> list[str]:
-    """Return those of all splits."""
+    """Return the sequences of all splits, each once."""
     draw = random.Random(seed)
     sequences: dict[str, None] = {}
     while len(sequences) < sum(SIZES.values()):
