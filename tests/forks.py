@@ -30,6 +30,8 @@ class Fork:
     def __init__(self, code: str, log: Path | None = None, cwd: Path | None = None, **environment: str):
         self.folder = tempfile.TemporaryDirectory()
         self.output, self.errors = (log or Path(self.folder.name, name) for name in ("output", "errors"))
+        for file in (self.output, self.errors):
+            file.touch()  # whoever reads them need not know whether the process has come so far
         place = (str(self.output), str(self.errors)), str(cwd or Path.cwd()), dict(os.environ) | environment
         # What a failed test leaves is ended with the process of the tests, which would wait for it otherwise.
         self.process = CONTEXT.Process(target=_run, args=(textwrap.dedent(code), *place), daemon=True)
@@ -61,6 +63,6 @@ def _run(code: str, files: tuple[str, str], cwd: str, environment: dict[str, str
     os.environ.update(environment)
     os.chdir(cwd)
     for number, file in enumerate(files, start=1):
-        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+        os.dup2(os.open(file, os.O_WRONLY | os.O_APPEND), number)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # as a shell does for what runs in the foreground
     exec(code, {"__name__": "__main__"})
