@@ -167,6 +167,7 @@ def test_markup_goes_where_attention_points(text: str, expected: str) -> None:
     st.sampled_from(["NFC", "NFD", "NFKC"]),
 )
 @example(["https://a.b/c?d=e", ":", " ", "word"], ["word", "/", "eleven"], 0, "NFC")
+@example(["%s", "https://a.b/c?d=e", "%1$s"], ["word"], 0, "NFC")
 def test_each_mark_comes_out_once_unglued_and_nothing_else_changes(
     parts: list[str], words: list[str], seed: int, form: str
 ) -> None:

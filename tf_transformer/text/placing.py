@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 BYTE = re.compile("<0x([0-9A-F]{2})>")
 WINDOW = 64
 """How many characters are aligned at once: for text that repeats itself, it takes cubic time."""
-PUNCTUATION = re.compile(r"[.,;:!?'\]*]+")
-"""What belongs to an address only if more of it follows."""
+SPACE = re.compile(r"\s")
 
 
 def restored(
@@ -152,7 +151,7 @@ class _Writer:
         self._mark: Mark | None = None
         """the mark that was written last, if no text was since"""
         self._recent = ""
-        """what was written last: a mark, and the punctuation after it"""
+        """what was written last: a mark, and the text after it, unless a space is in it"""
         self._length = 0
         """of the mark in it"""
 
@@ -205,7 +204,7 @@ class _Writer:
         if self._recent and not _is_still(self._recent[: self._length], "", self._recent[self._length :] + text):
             text = " " + text
         if text:
-            self._recent = self._recent and self._recent + text if PUNCTUATION.fullmatch(text) else ""
+            self._recent = "" if not self._recent or SPACE.search(text) else self._recent + text
             self._written.append(text)
 
     def _stands_apart(self, mark: Mark, side: int, character: str) -> bool:
