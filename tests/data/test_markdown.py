@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -118,7 +118,7 @@ def test_a_page(end: str) -> None:
     assert lost == 0
     for line in (
         "# USE `code` AND *STRESS* #",
-        '[LINK](http://a.b/c?d=1&e=2 "Title") AND **BOLD TEXT**, AND A NOTE[^1]. IT COSTS $5 AND 10 * 2 < 3.',
+        '[LINK](http://a.b/c?d=1&e=2 "Title") AND **BOLD TEXT**, AND A NOTE[^1]. IT COSTS $5 AND 10 \\* 2 &lt; 3.',
         "> A QUOTATION  WITH *TWO LINES*",
         "> > NESTED [REF LINK][ref] AND [REF][ref].",
         "    - NESTED ~~OLD~~ ITEM",
@@ -159,11 +159,13 @@ SIGNS = [
 
 @given(st.lists(st.sampled_from([*WORDS, *SIGNS, "\n[x]: /u\n", "\n---\n", "\n```\n", "é"]), max_size=25).map("".join))
 def test_markup_is_the_same_after_a_translation(content: str) -> None:
-    """As another reading of both files finds it."""
+    """As another reading of both files finds it, which knows no formulas; a block of HTML may have &gt; for >."""
     assert translated(content, str)[0] == content
-    text, _, _ = translated(content, upper)
+    assume(not re.search(r"\$[^$\n]*[*_~`<\[\\][^$\n]*\$", content))
     render = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render
-    assert " ".join(render(text).upper().split()) == " ".join(render(content).upper().split())
+    text, _, _ = translated(content, upper)
+    before, after = (" ".join(render(each).upper().replace("&GT;", ">").split()) for each in (content, text))
+    assert after == before
 
 
 @pytest.mark.parametrize(
@@ -178,11 +180,23 @@ def test_markup_is_the_same_after_a_translation(content: str) -> None:
         ("| a |\n|-|\n| One thing |", "ein | Ding", "| a |\n|-|\n| ein \\| Ding |"),
         ("See **it** now", "Jetzt <g1>es</g1> sehen", "Jetzt **es** sehen"),
         ("See **it** now", "请看<g1>这个。</g1>谢谢", "请看<strong>这个。</strong>谢谢"),
+        ("- One thing\n---", "ein Ding |", "- One thing\n---"),
+        ("| a\nOne thing  \n|-|", "ein Ding", "| a\nOne thing  \n|-|"),
+        ("- One thing\n---", "ein *Ding", "- ein *Ding\n---"),
+        ("word<b>~~</b>~~", "Wort<g1><g2/></g1>", "word<b>~~</b>~~"),
+        ("<b>\n</b>word", "<g1></g1>Wort", "<b>\n</b>word"),  # which would be a paragraph
+        ("<b>\nword</b>", "Wort", "<b>\nWort</b>"),
+        ("$*$word\\*", "Wort*", "$*$Wort\\*"),  # which other readers than ours would take for stress
+        ("AT&amp;T & <b>x</b>", "<g1>y</g1> & AT&T", "<b>y</b> &amp; AT&amp;T"),
         ("See [it] now\n\n[it]: /u", "<g1>es</g1> sehen", "[es][it] sehen\n\n[it]: /u"),
     ],
 )
 def test_what_would_be_taken_for_markup(source: str, translation: str, expected: str) -> None:
     assert translated(source, lambda text: text if text == "a" else translation)[0] == expected
+
+
+def test_what_is_no_stress_in_a_block_is_none_in_its_translation() -> None:
+    assert translated("one *word<br>two\\*", upper)[0] == "ONE \\*WORD<br>TWO\\*"
 
 
 def test_lost_marks_are_counted() -> None:

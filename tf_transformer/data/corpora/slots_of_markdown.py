@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tf_transformer.data.corpora.markdown_places import SPAN, parser
 from tf_transformer.data.corpora.paragraphs import Restore, slots_of
-from tf_transformer.data.corpora.slots import BREAK, Marked, Parts, Piece
+from tf_transformer.data.corpora.slots import BREAK, Marked, Parts, Piece, Slot
 from tf_transformer.data.corpora.slots_of_text import page
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ FRONT_MATTER = re.compile(
     r"(?:.*\r?\n)*?(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)"
 )
 LINE = re.compile(r"\r\n?|\n")
+DASHES = re.compile(r"[ \t>]*-+[ \t]*")
+"""A line below a text that would make it a heading or a table."""
+DELIMITERS = re.compile(r"[ \t|:-]*-[ \t|:-]*")
+"""The second line of a table, which in a paragraph is that of a table whose lines do not fit each other."""
 HTML_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 SIGN = re.compile(r"[\\`*_\[\]<>~|$&]")
 """What may be taken for markup anywhere in a text."""
@@ -102,19 +106,39 @@ class _Reader:
             if token.type == "html_block":
                 start, stop = self._starts[first], self._starts[last]
                 if LINE.sub("\n", self._text[start:stop]).rstrip() == token.content.rstrip():
-                    yield start, stop, page(self._text[start:stop])
+                    yield start, stop, self._still_html(page(self._text[start:stop]))
                 continue
             opening = tokens[number - 1]
             is_cell = opening.type in ("th_open", "td_open")
             kind = opening.markup if opening.markup and opening.markup in "=-" else opening.type
+            if kind == "paragraph_open" and DASHES.fullmatch(self._text, self._starts[last], self._ends[last]):
+                kind = "-"  # below an item of a list; they may become a table too
             starts = self._in_line(token.content, cell) if is_cell else self._in_lines(token.content, first)
-            if not starts:
+            is_torn_table = any(map(DELIMITERS.fullmatch, token.content.split("\n")[1:]))
+            if not starts or is_torn_table:
                 continue
             block = Block(token, starts)
             stop = block.in_file(len(token.content))
             cell = stop if is_cell else cell
             if pieces := self._pieces(block):
-                yield block.in_file(0), stop, slots_of(pieces, self._restorer(kind))
+                yield block.in_file(0), stop, slots_of(pieces, self._restorer(kind, pieces))
+
+    def _still_html(self, parts: Parts) -> Parts:
+        """Return the parts of a block of HTML, which begins with a tag that may have to stay alone in its line.
+
+        The first text may have that tag; it stays as it is where its translation would make the block a paragraph.
+        """
+        number, first = next(((i, part) for i, part in enumerate(parts) if isinstance(part, Slot)), (0, None))
+        if first is None:
+            return parts
+        before, write_first = "".join(map(str, parts[:number])), first.write
+
+        def write(translation: str) -> str | None:
+            written = write_first(translation)
+            tokens = self._markdown.parse(before + (written or ""))
+            return written if tokens and tokens[0].type == "html_block" else None
+
+        return [*parts[:number], first._replace(write=write), *parts[number + 1 :]]
 
     def _in_lines(self, content: str, line: int) -> list[tuple[int, int]]:
         """Return where the lines of a text stand that begins in a line; nothing if they are not there."""
@@ -178,7 +202,17 @@ class _Reader:
             end = stop
         return [*pieces, Piece(raw(end, len(content)), content[end:])]
 
-    def _restorer(self, kind: str) -> Restore:
+    def _restorer(self, kind: str, pieces: Sequence[Piece]) -> Restore:
+        r"""Return what writes the texts of a block.
+
+        Each is read again alone, which does not find what is markup only beside the rest of the block. A sign that the
+        block has as `\*` or `&lt;` is therefore always written so.
+        """
+        as_there = {piece.text: piece.raw for piece in pieces if piece.text and piece.raw.startswith(("\\", "&"))}
+
+        def said(text: str, escape: bool) -> str:
+            return SIGN.sub(lambda match: f"\\{match[0]}" if escape else as_there.get(match[0], match[0]), text)
+
         def restore(found: Marked, translation: str, around: Piece | None) -> str | None:
             """Write a translation so that it is read with the same markup."""
             placed = found.placed(translation)
@@ -189,10 +223,10 @@ class _Reader:
                 done = wanted = ""
                 for number, (piece, _) in enumerate(placed):
                     if number % 2:
-                        tag = self._written(found.tags[piece], in_html)
+                        tag = self._written(found.tags[piece], in_html and not piece.endswith("/>"))
                         done, wanted = done + tag.raw, wanted + tag.style
                     else:
-                        done, wanted = done + (SIGN.sub(r"\\\g<0>", piece) if sign else piece), wanted + piece
+                        done, wanted = done + said(piece, sign), wanted + piece
                 done = BEGIN.sub(r"\g<0>\\", done) if begin else done
                 if self._read(outer + done + outer, kind, bool(outer)) == wanted.strip():
                     return done
