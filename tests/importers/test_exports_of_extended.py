@@ -50,7 +50,7 @@ MARKS = {"web": [needs_node, needs_litert]}
 
 @pytest.fixture(scope="module")
 def tuned(run_of, tmp_path_factory):
-    """Gives a run of a kind that was extended and has learned a little, and the languages that it was tuned on."""
+    """Gives a run of a kind that was extended and has learned a little, its translator, and how that decodes."""
 
     @functools.cache
     def get(kind):
@@ -71,7 +71,10 @@ def tuned(run_of, tmp_path_factory):
         settings |= {"training.warmup_steps": 5} | {f"decoding.{name}": language for name, language in between.items()}
         command = ["train", "--init-from", extended, *data, "--run-dir", output, "--max-steps", "60"]
         assert main([*command, *(f"--set={name}={value}" for name, value in settings.items())]) == 0
-        return RunDirectory(output), between
+        decoding = between | {"beam_size": 1, "max_length": 20, "max_extra_length": 20}
+        loaded = load(RunDirectory(output))
+        translator = Translator(*loaded[:3], dataclasses.replace(loaded.config.decoding, **decoding))
+        return RunDirectory(output), translator, decoding
 
     return get
 
@@ -82,15 +85,12 @@ def tuned(run_of, tmp_path_factory):
 )
 @pytest.mark.parametrize("kind", ["marian", "marian_separate", "nllb", "own"])
 def test_every_format_translates_as_the_run(tuned, kind, form, tmp_path):
-    run, between = tuned(kind)
-    loaded = load(run)
-    limits = {"beam_size": 1, "max_length": 20, "max_extra_length": 20}
-    translator = Translator(*loaded[:3], dataclasses.replace(loaded.config.decoding, **limits, **between))
+    run, translator, decoding = tuned(kind)
     mine = translator.translate_strings(TEXTS)
     assert len(set(mine)) > 3
     command = ["export", "--run-dir", str(run.path), "--format", form]
     if not FORMATS[form].no_search:
-        command += [f"--set=decoding.{name}={value}" for name, value in (limits | between).items()]
+        command += [f"--set=decoding.{name}={value}" for name, value in decoding.items()]
     for quantize in QUANTIZED.get(form, ["float32"] if FORMATS[form].quantizes else [None]):
         output = tmp_path / f"export_{quantize}"
         quantized = ["--quantize", quantize] if quantize else []
