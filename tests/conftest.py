@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from playwright.sync_api import sync_playwright
 
@@ -23,6 +24,10 @@ from tf_transformer.commands.main import main
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
+# The same examples each time, so that what passes passes again; `search` looks for new ones.
+hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("search", max_examples=5000, deadline=None)
+hypothesis.settings.load_profile("suite")
 
 MILLISECONDS = 60_000
 """More than anything takes that a test waits for."""

@@ -11,7 +11,7 @@ from tf_transformer.tokenizers import END, PAD, START, Tokenizer, train_tokenize
 lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), max_size=200)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(lengths, st.integers(40, 300), st.sampled_from([1, 2, 3]), st.none() | st.integers(0, 99))
 def test_every_pair_is_in_exactly_one_batch_of_bounded_size(lengths, batch_tokens, replicas, seed):
     sources, targets = (np.array([pair[i] for pair in lengths], int) for i in (0, 1))
@@ -25,7 +25,7 @@ def test_every_pair_is_in_exactly_one_batch_of_bounded_size(lengths, batch_token
         assert len(pairs) * max(sources[pairs].max(), targets[pairs].max()) <= batch_tokens
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(lengths, st.integers(40, 300))
 def test_the_batches_do_not_depend_on_the_number_of_replicas(lengths, batch_tokens):
     sources, targets = (np.array([pair[i] for pair in lengths], int) for i in (0, 1))

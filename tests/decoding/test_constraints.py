@@ -31,7 +31,7 @@ def contains(ids, phrase):
 
 
 @pytest.mark.long
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), PHRASES, st.sampled_from([0.0, 0.6, 1.7]))
 def test_a_wide_beam_is_exhaustive_search_among_what_contains_the_phrases(seed, phrases, alpha):
     limit = 4
@@ -51,7 +51,7 @@ def test_a_wide_beam_is_exhaustive_search_among_what_contains_the_phrases(seed, 
 
 
 @pytest.mark.long
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.lists(PHRASES, min_size=1, max_size=5), st.integers(1, 5), st.booleans())
 def test_the_phrases_are_there_whatever_the_beam_and_the_rules(seed, phrases, width, is_strict):
     """The limit has room for the phrases and the end token, and no more."""
@@ -65,7 +65,7 @@ def test_the_phrases_are_there_whatever_the_beam_and_the_rules(seed, phrases, wi
 
 
 @pytest.mark.long
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.lists(PHRASES, min_size=2, max_size=5), st.integers(1, 5))
 def test_phrases_are_those_of_a_sentence_alone(seed, phrases, width):
     phrases = [[], *phrases]
@@ -130,7 +130,7 @@ def test_a_search_that_cannot_write_phrases_refuses_them():
             kind(None, RULES)((), sentences)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(PHRASES, min_size=1, max_size=3), st.lists(st.sampled_from(INNER), max_size=6))
 def test_what_each_token_would_add_is_counted(phrases, written):
     """Against plain Python: what is contained, and how much of another phrase stands at the end."""

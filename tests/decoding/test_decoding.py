@@ -104,7 +104,7 @@ def test_the_length_penalty_is_the_papers():
     assert float(length_penalty(7, 2.0, offset=0.0)) == 49.0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 5), min_size=1, max_size=5), st.integers(5, 11))
 def test_greedy_is_greedy(seed, limits, vocabulary):
     table = tables(seed, len(limits), 5, vocabulary)
@@ -119,7 +119,7 @@ def test_greedy_is_greedy(seed, limits, vocabulary):
         assert score == total == pytest.approx(expected_total, abs=1e-4)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 7), min_size=1, max_size=5))
 def test_a_beam_of_one_is_greedy(seed, limits):
     table = tables(seed, len(limits), 7, 7)
@@ -130,7 +130,7 @@ def test_a_beam_of_one_is_greedy(seed, limits):
         assert score == found_total == pytest.approx(total, abs=1e-5)
 
 
-@settings(max_examples=13, deadline=None)
+@settings(max_examples=13)
 @given(
     st.integers(0, 10_000), st.sampled_from([0.0, 0.6, 1.0, -0.5]), st.integers(1, 4), st.sampled_from([5.0, 0.0, 1.5])
 )
@@ -147,7 +147,7 @@ def test_a_wide_beam_is_exhaustive_search(seed, alpha, limit, offset):
             assert total == pytest.approx(expected_total, abs=1e-4)
 
 
-@settings(max_examples=13, deadline=None)
+@settings(max_examples=13)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.6, -0.5]), st.sampled_from([0.2, 3.0]), st.integers(1, 4))
 def test_coverage_is_rewarded_exactly(seed, alpha, beta, limit):
     """Three source positions and one of padding, which asks for nothing."""
@@ -167,7 +167,7 @@ def test_coverage_is_rewarded_exactly(seed, alpha, beta, limit):
 
 
 @pytest.mark.long
-@settings(max_examples=13, deadline=None)
+@settings(max_examples=13)
 @given(st.integers(0, 10_000), st.permutations(range(6)), st.sampled_from([0.0, 0.6]))
 def test_other_sentences_change_nothing(seed, order, alpha):
     """Sentences end at different times and leave the batch; their rows move."""
@@ -182,7 +182,7 @@ def test_other_sentences_change_nothing(seed, order, alpha):
 
 
 @pytest.mark.long
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.integers(2, 5), st.sampled_from([0.0, 0.6, 1.0]))
 def test_exact_stopping_misses_nothing_and_early_stopping_may(seed, width, alpha):
     """Exact: as good as the same search that goes on to the limit, here by plain Python."""
@@ -200,7 +200,7 @@ def test_exact_stopping_misses_nothing_and_early_stopping_may(seed, width, alpha
         assert sooner[0][1] <= exact[0][1] + 1e-5
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.integers(2, 5), st.sampled_from([0.6, 1.0, 2.0]))
 def test_likely_stopping_is_that_of_transformers(seed, width, alpha):
     """It ends where the worst of the final ones is as good as the best that goes on, at the length of now."""
@@ -372,7 +372,7 @@ def test_a_repeated_token_is_an_ngram_of_one():
     assert len(set(ids)) == len(ids) == 5
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 10_000), st.sampled_from([1e-38, 0.2, 1.0, 3.0]))
 def test_drawing_from_the_best_token_is_greedy(seed, temperature):
     table, limits = tables(seed, 3, 6, 7), [6, 4, 2]
@@ -443,7 +443,7 @@ def test_it_runs_in_a_graph_of_unknown_shapes_and_xla_compiles_it(method):
     assert graph(tf.zeros([0], tf.int32), *(tensor[:0] for tensor in (uniform, covered, prefix))).ids.shape[0] == 0
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**20), limits=st.lists(st.integers(0, 6), min_size=1, max_size=3), width=st.integers(2, 4))
 def test_what_is_considered_leads_to_what_is_found(seed, limits, width):
     """Recording changes nothing, and every candidate has the probability of the tokens that lead to it."""

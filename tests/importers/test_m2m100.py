@@ -186,7 +186,7 @@ def test_a_score_is_that_of_the_search(found, loaded):
 CODES = ("__de__", "__en__", "eng_Latn", "deu_Latn", "<pad>", "</s>", "<s>", "<unk>", ">>de<<")
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     parts=st.lists(st.sampled_from(CODES) | st.text("aen_deut L<>/▁", max_size=6), max_size=6),
     space=st.sampled_from(["", " ", "▁"]),

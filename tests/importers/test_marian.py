@@ -199,7 +199,7 @@ def test_a_language_at_the_front_is_that_of_all_sentences(imported, tmp_path):
     assert [each["text"] for each in found["sentences"]] == sentences
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     front=st.sampled_from(["", ">>de<< ", ">>de<<", ">>fr<<", ">>", "<<"]),
     text=st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=40) | st.text("Aaeouß üñ.,<>lr", max_size=30),

@@ -79,7 +79,7 @@ def pieces_of(vocabulary, text):
     return [vocabulary.pieces[id] for id in vocabulary.encode([text])[0]]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     text=st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=40) | st.text("Aaeouß üñ.,lr", max_size=30)
 )

@@ -86,7 +86,7 @@ def in_tensorflow(table, attention, limits, padding, decoding, n_best):
     return beam(cache, sentences)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(0, 10_000),
     st.lists(st.integers(0, 13), min_size=1, max_size=7),

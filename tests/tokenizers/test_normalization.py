@@ -95,7 +95,7 @@ def test_what_is_visible_comes_back_in_every_script(tokenizer, script):
     of_script = [one for one in visible() if unicodedata.name(one, "").startswith(name)]
     assert len(of_script) >= 3
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(st.lists(st.sampled_from(of_script) | st.sampled_from(of_script) | st.sampled_from(OTHERS), max_size=12))
     def check(drawn):
         text = "".join(drawn)

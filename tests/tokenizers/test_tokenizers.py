@@ -46,19 +46,19 @@ def normalised(tokenizer, text):
 any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(any_text)
 def test_nothing_but_the_normalisation_is_lost(tokenizer, text):
     assert there_and_back(tokenizer, text) == normalised(tokenizer, text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(any_text)
 def test_unknown_words_are_not_lost_either(words, text):
     assert there_and_back(words, text) == normalised(words, text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(any_text)
 def test_with_identity_only_spaces_are_normalised(identity, text):
     expected = normalised(identity, text)

@@ -135,7 +135,7 @@ class Recording(Trainer):
 
 
 @pytest.mark.long
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(2, 40), st.integers(2, 40)), min_size=1, max_size=120),
     st.integers(40, 200),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tf_transformer.text.alignment import AlignedString, pharaoh
@@ -14,7 +14,6 @@ SIDE = st.tuples(st.sampled_from([[], ["__de__"]]), TEXT, st.booleans()).map(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(SIDE, SIDE), min_size=1, max_size=5), st.integers(0, 10_000))
 def test_links_are_those_of_python_strings(pairs, seed):
     width, height = (max(len(pair[i]) for pair in pairs) for i in (0, 1))
