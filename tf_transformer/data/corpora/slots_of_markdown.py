@@ -135,8 +135,9 @@ class _Reader:
 
         def write(translation: str) -> str | None:
             written = write_first(translation)
-            tokens = self._markdown.parse(before + (written or ""))
-            return written if tokens and tokens[0].type == "html_block" else None
+            if written is None or self._markdown.parse(before + written)[0].type != "html_block":
+                return None
+            return written
 
         return [*parts[:number], first._replace(write=write), *parts[number + 1 :]]
 
