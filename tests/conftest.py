@@ -15,7 +15,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from tests.forks import Fork
 from tf_transformer.commands.main import main
@@ -182,5 +182,6 @@ def browser():
         browser = playwright.chromium.launch(
             executable_path=chromium, args=["--no-sandbox", "--disable-gpu"], timeout=MILLISECONDS
         )
+        expect.set_options(timeout=MILLISECONDS)  # five seconds are too few on a busy machine
         yield browser
         browser.close()

@@ -435,7 +435,7 @@ def translate(page, text):
 def copies(page, text):
     """Hold that the page, whose model copies, translates a text."""
     translate(page, text)
-    expect(page.locator("#translation")).to_have_text(text, timeout=MILLISECONDS)
+    expect(page.locator("#translation")).to_have_text(text)
 
 
 @pytest.mark.long
@@ -444,18 +444,18 @@ def test_the_page_translates_and_does_so_without_a_network(exported_copy, page):
     with serve(exported_copy) as address:
         page.goto(address)
         translate(page, "\n".join(COPIED[:2]))
-        expect(page.locator("#translation")).to_have_text("\n".join(COPIED[:2]), timeout=MILLISECONDS)
-        expect(page.locator("#loading")).to_have_count(0, timeout=MILLISECONDS)
+        expect(page.locator("#translation")).to_have_text("\n".join(COPIED[:2]))
+        expect(page.locator("#loading")).to_have_count(0)
         assert all(url.startswith(address) for url in page.asked)
     page.reload()  # the server is gone
     copies(page, COPIED[2])
     assert page.locator(".n-best tbody tr").count() > 1
     rows = page.locator(".attention tbody tr")
-    expect(rows).to_have_count(11, timeout=MILLISECONDS)  # ten symbols and the end
+    expect(rows).to_have_count(11)  # ten symbols and the end
     page.locator(".steps summary").click()
-    expect(page.locator(".tokens button")).to_have_count(11, timeout=MILLISECONDS)
+    expect(page.locator(".tokens button")).to_have_count(11)
     page.get_by_role("button", name="write", exact=False).first.click()
-    expect(page.locator(".tokens .chosen")).to_have_count(1, timeout=MILLISECONDS)
+    expect(page.locator(".tokens .chosen")).to_have_count(1)
     assert page.locator(".tree rect").count() > 11
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.said == []
@@ -489,10 +489,10 @@ def test_odd_text_is_said_or_translated(exported_copy, page):
     with serve(exported_copy) as address:
         page.goto(address)
         translate(page, "  \n ")
-        expect(page.locator("#problem")).to_have_text("Write what is to be translated.", timeout=MILLISECONDS)
+        expect(page.locator("#problem")).to_have_text("Write what is to be translated.")
         translate(page, "<b>&amp;" + "x y " * 400)
-        expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
-        expect(page.locator(".cut")).to_be_visible(timeout=MILLISECONDS)
+        expect(page.locator("#result")).to_be_visible()
+        expect(page.locator(".cut")).to_be_visible()
 
 
 @needs_litert
@@ -503,7 +503,7 @@ def test_the_languages_are_chosen_on_the_page(exported, tmp_path, page):
         page.locator("#source_language").select_option("deu_Latn")
         page.locator("#target_language").select_option("eng_Latn")
         translate(page, text)
-        expect(page.locator("#sentences summary").nth(3)).to_be_visible(timeout=MILLISECONDS)  # both are there
+        expect(page.locator("#sentences summary").nth(3)).to_be_visible()  # both are there
         translated = page.locator("#translation").inner_text()
     python = python_of(exported("nllb"), tmp_path / "python")
     python.decoding = dataclasses.replace(python.decoding, source_language="deu_Latn", target_language="eng_Latn")
@@ -519,7 +519,7 @@ def test_a_code_at_the_front_is_that_of_all_sentences(exported, tmp_path, page):
     with serve(exported("marian")) as address:
         page.goto(address)
         translate(page, ">>de<< The dog sleeps. A man.\nTwo men.")
-        expect(page.locator("#sentences > details").nth(2)).to_be_visible(timeout=MILLISECONDS)  # all are there
+        expect(page.locator("#sentences > details").nth(2)).to_be_visible()  # all are there
         assert page.locator("#translation").inner_text() == f"{first} {second}\n{third}"
 
 
@@ -538,10 +538,10 @@ def test_what_is_open_stays_open_while_more_is_translated(exported_copy, page):
             }).observe(document.getElementById("sentences"), {childList: true})"""
         )
         translate(page, "\n".join(COPIED[:20]))
-        expect(page.locator("#sentences > details")).to_have_count(20, timeout=MILLISECONDS)
+        expect(page.locator("#sentences > details")).to_have_count(20)
         assert page.evaluate("document.querySelector('#sentences > details').isOfFirst")
         assert page.locator("#sentences > details[open]").count() == 1
-        expect(page.locator("#translation")).to_have_text("\n".join(COPIED[:20]), timeout=MILLISECONDS)
+        expect(page.locator("#translation")).to_have_text("\n".join(COPIED[:20]))
 
 
 @pytest.mark.long
@@ -560,9 +560,9 @@ def test_a_text_that_nobody_waits_for_is_stopped(exported_copy, page):
         )
         page.goto(address)
         translate(page, "\n".join(COPIED * 5))
-        expect(page.locator("#sentences > details").first).to_be_visible(timeout=MILLISECONDS)
+        expect(page.locator("#sentences > details").first).to_be_visible()
         translate(page, "\n".join(COPIED[:20]))
-        expect(page.locator("#translation")).to_have_text("\n".join(COPIED[:20]), timeout=MILLISECONDS)
+        expect(page.locator("#translation")).to_have_text("\n".join(COPIED[:20]))
         parts = page.evaluate("posted.map(({id, part}) => [id, part.sentences.length])")
     first, last = [[size for id, size in parts if id == of] for of in dict.fromkeys(id for id, _ in parts)]
     assert sum(first) < 500  # of 1000
@@ -597,7 +597,7 @@ def test_the_example_in_the_readme_runs(changed, page, beam_size):
     folder = changed("tf_transformer.json", search)
     [example] = re.findall(r"```html\n(.+?)```", (folder / "README.md").read_text("utf-8"), flags=re.S)
     (folder / "own.html").write_text(f"<link rel=icon href='data:,'>\n{example.replace('...', COPIED[0])}", "utf-8")
-    with serve(folder) as address, page.expect_console_message(timeout=MILLISECONDS) as message:
+    with serve(folder) as address, page.expect_console_message() as message:
         page.goto(f"{address}own.html")
         assert message.value.text.startswith(f"{COPIED[0]} -"), page.said
 
@@ -619,7 +619,7 @@ def test_a_damaged_file_is_said_and_not_kept(changed, exported_copy, page, what)
     with serve(folder) as address:
         page.goto(address)
         said = f"{file} is damaged or cut off. Load the page again."
-        expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
+        expect(page.locator("#problem")).to_have_text(said)
         shutil.copyfile(exported_copy / file, folder / file)
         page.reload()
         copies(page, COPIED[0])
@@ -630,10 +630,10 @@ def test_a_download_that_breaks_off_is_said_and_tried_again(exported_copy, page)
     with serve(exported_copy, breaks_off="/model.tflite.gz") as address:
         page.goto(address)
         said = "model.tflite.gz cannot be loaded: the connection broke off."
-        expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
+        expect(page.locator("#problem")).to_have_text(said)
     translate(page, COPIED[0])
     said = "model.tflite.gz cannot be loaded: the web server does not answer."
-    expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
+    expect(page.locator("#problem")).to_have_text(said)
 
 
 @needs_litert
@@ -642,7 +642,7 @@ def test_a_page_that_comes_instead_of_a_file_is_said(changed, page, file):
     with serve(changed(file, lambda content: b"<!doctype html>")) as address:
         page.goto(address)
         said = f"{file} is damaged or cut off. Load the page again."
-        expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
+        expect(page.locator("#problem")).to_have_text(said)
 
 
 @needs_litert
@@ -651,7 +651,7 @@ def test_a_browser_with_no_memory_is_said(changed, page):
     with serve(changed("worker.js", lambda content: none + content)) as address:
         page.goto(address)
         said = "The model needs more memory than the browser gives to a page."
-        expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
+        expect(page.locator("#problem")).to_have_text(said)
 
 
 FORBIDDEN = "The web server forbids WebAssembly: its Content-Security-Policy needs script-src 'wasm-unsafe-eval'."
@@ -665,7 +665,7 @@ def test_rules_of_the_web_server_are_kept_or_said(exported_copy, page, scripts):
     with serve(exported_copy, rules=f"default-src 'self'; script-src {scripts}") as address:
         page.goto(address)
         translate(page, COPIED[0])
-        expect(page.locator(f"#{where}")).to_have_text(what, timeout=MILLISECONDS)
+        expect(page.locator(f"#{where}")).to_have_text(what)
 
 
 @needs_litert
@@ -686,7 +686,7 @@ def test_a_page_in_a_frame_that_may_send_no_form_translates(exported_copy, page,
             frame.locator("#text").press("Enter")
         else:
             frame.get_by_role("button", name="Translate").click()
-        expect(frame.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+        expect(frame.locator("#translation")).to_have_text(COPIED[0])
 
 
 @pytest.mark.long
@@ -722,7 +722,7 @@ def test_a_newer_export_is_shown_the_second_time_that_it_is_there(changed, page)
         )
         expect(page.locator("h1")).to_have_text("Translate")
         page.reload()
-        expect(page.locator("h1")).to_have_text("Newer", timeout=MILLISECONDS)
+        expect(page.locator("h1")).to_have_text("Newer")
         copies(page, COPIED[1])
 
 
@@ -765,9 +765,9 @@ def test_another_project_at_the_same_address_is_shown(exported_copy, tmp_path, p
     expect(page.locator("h1")).to_have_text("Translate")
     with serve(tmp_path, int(address.rstrip("/").rpartition(":")[2]), falls_back=falls_back):
         page.goto(address)
-        expect(page.locator("h1")).to_have_text("Another", timeout=MILLISECONDS)
+        expect(page.locator("h1")).to_have_text("Another")
         page.reload()
-        expect(page.locator("h1")).to_have_text("Another", timeout=MILLISECONDS)
+        expect(page.locator("h1")).to_have_text("Another")
         assert page.evaluate("caches.keys()") == []
         assert page.evaluate("navigator.serviceWorker.getRegistrations().then((all) => all.length)") == 0
 
@@ -780,7 +780,7 @@ def test_a_service_worker_that_does_not_start_is_not_waited_for(exported_copy, p
         page.goto(address)
         translate(page, COPIED[0])
         page.clock.fast_forward(10_000)
-        expect(page.locator("#translation")).to_have_text(COPIED[0], timeout=MILLISECONDS)
+        expect(page.locator("#translation")).to_have_text(COPIED[0])
     assert any("its service worker does not start" in said for said in page.said)
 
 
@@ -806,7 +806,7 @@ def test_two_tabs_translate_at_once(exported_copy, page):
             tab.goto(address)
             translate(tab, text)
         for tab, text in zip(tabs, COPIED, strict=False):
-            expect(tab.locator("#translation")).to_have_text(text, timeout=MILLISECONDS)
+            expect(tab.locator("#translation")).to_have_text(text)
 
 
 TOO_OLD = {
@@ -823,14 +823,14 @@ def test_a_browser_that_is_too_old_is_told(exported_copy, page, missing):
     with serve(exported_copy) as address:
         page.goto(address)
         said = f"This browser is too old: it has no {TOO_OLD[missing]}, which the translator needs."
-        expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
+        expect(page.locator("#problem")).to_have_text(said)
 
 
 @needs_litert
 def test_a_page_that_is_opened_from_a_file_is_told(exported_copy, page):
     page.goto((exported_copy / "index.html").as_uri())
     expect(page.locator("#problem")).to_be_hidden()
-    expect(page.get_by_role("alert")).to_contain_text("browsers do not run it from a file", timeout=MILLISECONDS)
+    expect(page.get_by_role("alert")).to_contain_text("browsers do not run it from a file")
 
 
 @needs_litert
@@ -841,7 +841,7 @@ def test_a_worker_that_cannot_be_started_is_said(exported_copy, page):
         why = "the browser or a rule of the web server does not let it start"
         said = f"The translator has stopped: {why}. Load the page again."
         for _ in range(2):
-            expect(page.locator("#problem")).to_have_text(said, timeout=MILLISECONDS)
+            expect(page.locator("#problem")).to_have_text(said)
             translate(page, COPIED[0])
 
 

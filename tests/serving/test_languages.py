@@ -103,6 +103,6 @@ def test_the_page_offers_the_languages(page, translate):
     page.locator("#target_language").select_option("eng_Latn")
     page.locator("#text").fill(GERMAN)
     page.keyboard.press("Enter")
-    expect(page.locator("#translation")).to_have_text(translate(GERMAN, "deu_Latn", "eng_Latn"), timeout=MILLISECONDS)
+    expect(page.locator("#translation")).to_have_text(translate(GERMAN, "deu_Latn", "eng_Latn"))
     expect(page.locator("#target_language")).to_have_value("eng_Latn")
-    expect(page.locator(".attention thead th").first).to_have_text("deu_Latn", timeout=MILLISECONDS)
+    expect(page.locator(".attention thead th").first).to_have_text("deu_Latn")

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.conftest import MILLISECONDS
 from tf_transformer import Translator
 
 
 def test_a_sentence_is_translated_by_the_keyboard_alone(page, served):
     page.keyboard.type("a b c")  # the field has the focus
     page.keyboard.press("Enter")
-    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator("#result")).to_be_visible()
     translation = page.locator("#translation").inner_text()
     assert translation.startswith("a b c")
     rows = page.locator(".n-best tbody tr")
@@ -19,7 +18,7 @@ def test_a_sentence_is_translated_by_the_keyboard_alone(page, served):
     assert rows.first.locator("td").nth(1).inner_text() == translation
     scores = [float(text) for text in page.locator(".n-best td:first-child").all_inner_texts()]
     assert scores == sorted(scores, reverse=True)
-    expect(page.locator(".attention tbody tr").first).to_be_visible(timeout=MILLISECONDS)  # which comes after
+    expect(page.locator(".attention tbody tr").first).to_be_visible()  # which comes after
     assert page.locator(".attention thead th").all_inner_texts() == ["\u00b7a", "\u00b7b", "\u00b7c", "</s>"]
     squares = page.locator(".attention tbody tr:first-child td")
     assert squares.count() == 4
@@ -42,7 +41,7 @@ def test_each_sentence_is_translated_for_itself(page):
     page.keyboard.press("Shift+Enter")
     page.keyboard.type("d e")
     page.keyboard.press("Enter")
-    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator("#result")).to_be_visible()
     first, empty, last = page.locator("#translation").inner_text().split("\n")
     assert (first[:5], empty, last[:3]) == ("a b c", "", "d e")
     # What else was found is folded away, line by line; attention is asked for when it is opened.
@@ -54,7 +53,7 @@ def test_each_sentence_is_translated_for_itself(page):
     asked = [url for url in page.asked if url.endswith("page/attention")]
     assert asked == []
     lines.nth(1).get_by_text("Attention", exact=True).click()
-    expect(lines.nth(1).locator(".attention thead th").first).to_be_visible(timeout=MILLISECONDS)
+    expect(lines.nth(1).locator(".attention thead th").first).to_be_visible()
     assert lines.nth(1).locator(".attention thead th").all_inner_texts() == ["\u00b7d", "\u00b7e", "</s>"]
     assert page.locator(".attention td").count() == page.locator(".attention tbody td").count() + 1  # of one line
     assert page.said == []
@@ -63,51 +62,51 @@ def test_each_sentence_is_translated_for_itself(page):
 def test_the_attention_of_a_long_text_is_folded_away(page):
     page.locator("#text").fill("a " * 101)
     page.keyboard.press("Enter")
-    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator("#result")).to_be_visible()
     assert not page.locator(".map").is_visible()
     assert page.locator(".attention td").count() == 0
     page.get_by_text("Attention", exact=True).click()
-    expect(page.locator(".attention tbody td").first).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator(".attention tbody td").first).to_be_visible()
     assert page.locator(".attention thead th").count() == 102
 
 
 def test_it_says_which_model_translates(page, served):
-    expect(page.locator("#model")).to_have_text(f"{served.name}, version 1", timeout=MILLISECONDS)
+    expect(page.locator("#model")).to_have_text(f"{served.name}, version 1")
 
 
 def test_the_button_keeps_the_focus_and_the_answer_is_said(page):
     page.keyboard.type("a b c")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.locator("#said")).to_contain_text("a b c", timeout=MILLISECONDS)
+    expect(page.locator("#said")).to_contain_text("a b c")
     assert page.evaluate("document.activeElement.id") == "send"
 
 
 def test_markup_is_text(page):
     page.locator("#text").fill("<img src=x onerror=alert(1)> a b")
     page.get_by_role("button", name="Translate").click()
-    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator("#result")).to_be_visible()
     assert page.locator("#result img").count() == 0
 
 
 def test_what_is_refused_is_shown(page):
     page.locator("#text").fill("\u20ac" * 350_000)  # 3 bytes each: a browser draws a million letters for long
     page.get_by_role("button", name="Translate").click()
-    expect(page.get_by_role("alert")).to_contain_text("the body may have at most 1048576 bytes", timeout=MILLISECONDS)
+    expect(page.get_by_role("alert")).to_contain_text("the body may have at most 1048576 bytes")
     expect(page.locator("#result")).to_be_hidden()
     page.locator("#text").fill("a b")
     page.keyboard.press("Enter")
-    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator("#result")).to_be_visible()
     expect(page.get_by_role("alert")).to_be_empty()
 
 
 def test_another_token_can_be_chosen_by_the_keyboard_alone(page):
     page.keyboard.type("a b c")
     page.keyboard.press("Enter")
-    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator("#result")).to_be_visible()
     page.locator(".steps summary").press("Enter")
     tokens, rows = page.locator(".tokens button"), page.locator(".next tbody tr")
-    expect(tokens.first).to_be_visible(timeout=MILLISECONDS)
+    expect(tokens.first).to_be_visible()
     assert tokens.all_inner_texts()[:3] == ["\u00b7a", "\u00b7b", "\u00b7c"]
     tokens.nth(1).press("Enter")
     assert rows.count() == 8
@@ -120,11 +119,11 @@ def test_another_token_can_be_chosen_by_the_keyboard_alone(page):
     other = page.locator(".next button").first
     token = other.get_attribute("aria-label").split()[1]
     other.press("Enter")
-    expect(page.locator(".begun")).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator(".begun")).to_be_visible()
     expect(page.locator(".tokens .chosen")).to_have_text(["\u00b7a", token])
     assert page.evaluate("document.activeElement.textContent") == token  # the focus stays where the choice was made
     page.get_by_text("Undo my choices").press("Enter")
-    expect(page.locator(".begun")).to_be_hidden(timeout=MILLISECONDS)
+    expect(page.locator(".begun")).to_be_hidden()
     assert tokens.all_inner_texts()[1] == "\u00b7b"
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     assert page.said == []
@@ -135,7 +134,7 @@ def test_attention_of_every_kind_layer_and_head_is_shown(page, copy_run):
     found = Translator.load(copy_run).attention("a b c")
     page.keyboard.type("a b c")
     page.keyboard.press("Enter")
-    expect(page.locator(".attention tbody tr").first).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator(".attention tbody tr").first).to_be_visible()
     kind, layer, head = (page.locator(f".attention select.{name}") for name in ("kind", "layer", "head"))
     layers, heads = found.weights.shape[:2]
     assert layer.locator("option").all_inner_texts() == [str(i + 1) for i in range(layers)]

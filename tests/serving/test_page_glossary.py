@@ -57,7 +57,7 @@ def test_a_line_is_a_term_and_its_translation_or_is_named(page, lines, glossary,
     page.locator("#glossary").fill(lines)
     page.locator("#text").fill("a")
     page.locator("#text").press("Enter")
-    expect(page.locator("#translation")).to_have_text("t", timeout=MILLISECONDS)
+    expect(page.locator("#translation")).to_have_text("t")
     assert page.asked == [{"text": "a", "glossary": glossary}]
     said = page.locator("#problem").text_content()
     named = f"Left out of the glossary, whose lines are term = translation: {'; '.join(left_out)}"

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.conftest import MILLISECONDS
 from tf_transformer.serving.http import rest
 
 PAGE = Path(rest.__file__).parent / "page"
@@ -32,21 +31,21 @@ def test_what_fails_in_a_panel_is_said_there_and_can_be_tried_again(page, panel)
     page.route(f"**/page/{panel}", lambda route: route.fulfill(**failing))
     page.keyboard.type("a b c")
     page.keyboard.press("Enter")
-    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator("#result")).to_be_visible()
     box = page.locator(f".{panel}")
     if panel == "steps":
         # Attention above it, which comes later where its signature is still cold, would move it out of sight.
-        expect(page.locator(".attention tbody td").first).to_be_visible(timeout=MILLISECONDS)
+        expect(page.locator(".attention tbody td").first).to_be_visible()
         box.locator("summary").press("Enter")
-    expect(box.locator(".said")).to_have_text("The server's answer cannot be read (status 502).", timeout=MILLISECONDS)
+    expect(box.locator(".said")).to_have_text("The server's answer cannot be read (status 502).")
     expect(box.locator(".said")).to_be_in_viewport()
     expect(box.locator(".drawn")).to_be_hidden()  # no empty tables
     failing["body"], failing["status"] = json.dumps({"error": "try again later"}), 504
     box.locator(".again").press("Enter")
-    expect(box.locator(".said")).to_have_text("try again later", timeout=MILLISECONDS)
+    expect(box.locator(".said")).to_have_text("try again later")
     page.unroute(f"**/page/{panel}")
     box.locator(".again").press("Enter")
-    expect(box.locator("tbody td").first).to_be_visible(timeout=MILLISECONDS)
+    expect(box.locator("tbody td").first).to_be_visible()
     expect(box.locator(".said")).to_be_empty()
     expect(box.locator(".again")).to_be_hidden()
     assert page.evaluate("document.activeElement.tagName") == "SUMMARY"  # the button that had the focus is gone
@@ -58,7 +57,7 @@ def test_a_choice_that_fails_leaves_what_was_there(page):
     page.keyboard.press("Enter")
     page.locator(".steps summary").press("Enter")
     tokens = page.locator(".tokens button")
-    expect(tokens.first).to_be_visible(timeout=MILLISECONDS)
+    expect(tokens.first).to_be_visible()
     before = tokens.all_inner_texts()
     page.route("**/page/steps", lambda route: route.abort())
     page.locator(".next button").first.press("Enter")
@@ -67,7 +66,7 @@ def test_a_choice_that_fails_leaves_what_was_there(page):
     assert tokens.all_inner_texts() == before
     page.unroute("**/page/steps")
     page.locator(".steps .again").press("Enter")
-    expect(page.locator(".begun")).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator(".begun")).to_be_visible()
 
 
 @pytest.mark.parametrize("text", ["", " \u3000"])
@@ -79,7 +78,7 @@ def test_a_blank_text_is_not_sent(page, text):
     assert not [url for url in page.asked if url.endswith("page/translate")]
     page.keyboard.type("a b c")
     page.keyboard.press("Enter")
-    expect(page.locator("#result")).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator("#result")).to_be_visible()
     expect(page.get_by_role("alert")).to_be_empty()
 
 
@@ -103,7 +102,7 @@ def test_the_tree_is_as_its_legend_says(page):
     page.keyboard.type("a b c")
     page.keyboard.press("Enter")
     page.locator(".steps summary").press("Enter")
-    expect(page.locator(".tree rect").first).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator(".tree rect").first).to_be_visible()
     seen = page.locator(".tree rect").evaluate_all(
         """all => all.map(one => {
             const style = getComputedStyle(one);
@@ -130,7 +129,7 @@ def test_controls_and_their_focus_can_be_seen(page, scheme):
     page.emulate_media(color_scheme=scheme)
     page.keyboard.type("a b c")
     page.keyboard.press("Enter")
-    expect(page.locator(".attention select").first).to_be_visible(timeout=MILLISECONDS)
+    expect(page.locator(".attention select").first).to_be_visible()
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     for selector in ("#text", ".attention select"):
         page.locator(selector).first.focus()
