@@ -185,3 +185,12 @@ def browser():
         expect.set_options(timeout=MILLISECONDS)  # five seconds are too few on a busy machine
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def context(browser):
+    """Of one test: its pages are as large as a phone's, and wait for what they do as long as tests do."""
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    context.set_default_timeout(MILLISECONDS)
+    yield context
+    context.close()

@@ -22,7 +22,7 @@ import sentencepiece
 import tensorflow as tf
 from playwright.sync_api import expect
 
-from tests.conftest import MILLISECONDS, unpack
+from tests.conftest import unpack
 from tf_transformer import PRESETS, Transformer, load
 from tf_transformer import Translator as TensorFlowTranslator
 from tf_transformer.commands.main import main
@@ -414,16 +414,13 @@ def serve(folder, port=0, **how):
 
 
 @pytest.fixture
-def page(browser):
-    context = browser.new_context(viewport={"width": 360, "height": 740})
-    context.set_default_timeout(MILLISECONDS)
+def page(context):
     page = context.new_page()
     page.asked, page.said = [], []
     page.on("request", lambda request: page.asked.append(request.url))
     page.on("console", lambda message: page.said.append(message.text))
     page.on("pageerror", lambda error: page.said.append(str(error)))
-    yield page
-    context.close()
+    return page
 
 
 def translate(page, text):

@@ -3,14 +3,12 @@
 import functools
 import http.server
 import re
-import shutil
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[2]
 SOURCE, SITE = ROOT / "build" / "site_source", ROOT / "build" / "site"
@@ -42,16 +40,15 @@ def test_the_site_builds_strictly_and_fetches_nothing():
 
 
 @pytest.mark.long
-def test_the_search_finds_words_of_both_languages():
+def test_the_search_finds_words_of_both_languages(context):
     """In a browser. Chinese words are found wherever they stand in a sentence. It needs the site of the test above."""
-    chromium = shutil.which("chromium")
-    if chromium is None or not SITE.exists():
-        pytest.skip("there is no chromium, or no site")
+    if not SITE.exists():
+        pytest.skip("there is no site")
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=SITE)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, sync_playwright() as playwright:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 1100, "height": 800})
+        page = context.new_page()
+        page.set_viewport_size({"width": 1100, "height": 800})
         for word, least in (("ensemble", 3), ("\u5b66\u4e60\u7387", 8)):  # the learning rate
             page.goto(f"http://127.0.0.1:{server.server_port}/guide/zh/13-optimiser-and-schedule/")
             page.wait_for_timeout(1000)
@@ -61,7 +58,6 @@ def test_the_search_finds_words_of_both_languages():
             shown = page.get_by_text(re.compile(r"^\d+ results?$"))
             shown.wait_for(timeout=30_000)
             assert int(shown.inner_text().split()[0]) >= least, word
-        browser.close()
         server.shutdown()
 
 

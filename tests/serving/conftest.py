@@ -270,9 +270,8 @@ def metric(served, name):
 
 
 @pytest.fixture
-def page(browser, served):
-    page = browser.new_page(viewport={"width": 360, "height": 740})  # a phone's
-    page.set_default_timeout(MILLISECONDS)
+def page(context, served):
+    page = context.new_page()
     page.asked, page.said = [], []
     page.on("request", lambda request: page.asked.append(request.url))
     page.on("console", lambda message: page.said.append(message.text))
@@ -281,5 +280,4 @@ def page(browser, served):
     page.route("**/routed", lambda route: route.abort())
     page.goto(served.url)
     expect(page.locator("#text")).to_be_focused()  # what is typed before is lost, on a busy machine
-    yield page
-    page.close()
+    return page

@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import expect
 from starlette.testclient import TestClient
 
-from tests.conftest import MILLISECONDS
 from tests.serving.conftest import LIMITS, predict
 from tf_transformer.runs.descriptions import Described
 from tf_transformer.serving.http.rest import make_app
@@ -85,12 +84,10 @@ def test_a_language_is_read_once_for_many_lines(client):
 
 
 @pytest.fixture
-def page(browser, languages_served):
-    page = browser.new_page(viewport={"width": 360, "height": 740})
-    page.set_default_timeout(MILLISECONDS)
+def page(context, languages_served):
+    page = context.new_page()
     page.goto(languages_served.url)
-    yield page
-    page.close()
+    return page
 
 
 def test_the_page_offers_the_languages(page, translate):

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.conftest import MILLISECONDS
 from tf_transformer.serving.http import rest
 
 FILES = Path(rest.__file__).parent / "page"
@@ -15,9 +14,8 @@ ANSWER = {"model": MODEL, "translation": "t", "sentences": [{"text": "a", "n_bes
 
 
 @pytest.fixture
-def page(browser):
+def page(context):
     """The page, and in `asked` what it asks the server for."""
-    context = browser.new_context()
     page = context.new_page()
     page.asked = []
 
@@ -35,9 +33,8 @@ def page(browser):
 
     page.route("**/*", answer)
     page.goto("http://server/")
-    page.locator("#terms summary").click(timeout=MILLISECONDS)
-    yield page
-    context.close()
+    page.locator("#terms summary").click()
+    return page
 
 
 @pytest.mark.parametrize(
